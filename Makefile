@@ -1,0 +1,29 @@
+# Every target does its own set-up from a fresh clone: Python 3.11 or newer and make are all it needs.
+PYTHON ?= python3
+BIN := .venv/bin
+SETUP := pyproject.toml constraints.txt src/rkcnn/__init__.py
+
+.PHONY: models test clean
+
+models: .venv/used  ## print every network of the paper with its cost
+	$(BIN)/rkcnn models
+
+test: .venv/tested  ## lint, types and tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal $(ARGS)
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/used: $(SETUP) | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+.venv/tested: $(SETUP) | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all,test]'
+	touch .venv/used $@
+
+clean:
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

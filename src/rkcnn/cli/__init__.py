@@ -1,0 +1,28 @@
+"""The command line: one file a verb, and nothing heavy imported before it is needed."""
+
+from __future__ import annotations
+
+import sys
+
+from cyclopts import App, CycloptsError
+
+from rkcnn import __version__
+from rkcnn.error import InputError
+
+app = App(
+    name="rkcnn",
+    help="Runge–Kutta convolutional networks: build them by name, see what they cost.",
+    version=__version__,
+)
+app.command("rkcnn.cli.models:models")
+app.command("rkcnn.cli.describe:describe")
+app.command("rkcnn.cli.draw:draw")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command; bad input is one sentence on standard error and exit code 2."""
+    try:
+        app(arguments, exit_on_error=False, print_error=False)
+    except (InputError, CycloptsError) as error:
+        print(f"rkcnn: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)

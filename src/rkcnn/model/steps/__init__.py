@@ -1,0 +1,1 @@
+"""The rivals, one a file: each is what happens inside a period of the one frame."""

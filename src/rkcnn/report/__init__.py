@@ -1,0 +1,1 @@
+"""What is read off records and the paper; imports no torch."""

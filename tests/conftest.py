@@ -1,0 +1,30 @@
+"""Shared rules of the tests: threads, and what may skip where."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+MAY_SKIP = ("GPU", "timm", "../shared")  # everything else must be there when CI=true
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread() -> Iterator[None]:
+    """Two workers with two threads each on two cores run 6 times slower than with one each."""
+    torch.set_num_threads(1)
+    yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """With CI=true a skip for a missing extra, browser or compiler is a failure."""
+    report = yield
+    if os.environ.get("CI") == "true" and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        if not any(word in reason for word in MAY_SKIP):
+            report.outcome = "failed"
+            report.longrepr = f"skipped in CI: {reason}"
+    return report
