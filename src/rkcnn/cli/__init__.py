@@ -17,6 +17,7 @@ app = App(
 app.command("rkcnn.cli.models:models")
 app.command("rkcnn.cli.describe:describe")
 app.command("rkcnn.cli.draw:draw")
+app.command("rkcnn.cli.data:app", name="data")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,0 +1,132 @@
+"""Batches of a data set, on the device, as a pure function of (seed, epoch, step)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from rkcnn.data import draws
+from rkcnn.data.augmentation import NONE, Augmentation
+from rkcnn.data.images import Images
+from rkcnn.error import InputError
+
+DEVICE_SHARE = 0.5  # of the device's memory that pixels may take; a larger set streams from the host
+
+
+class Batch(NamedTuple):
+    """One step's pictures for this rank."""
+
+    pixels: Tensor  # float32 (B, C, H, W), normalised
+    labels: Tensor  # int64 (B,)
+
+
+class Batches:
+    """The batches of `images`, `size` pictures for all ranks together.
+
+    The order of epoch n is a function of (seed, n); crop, flip and cutout of (seed, epoch, position in it).
+    Rank r of `world` gets its consecutive share of each batch, so all ranks together see the pixels of one.
+    Nothing is remembered but the epoch last drawn: `epoch(n, start=k)` continues from step k exactly.
+    """
+
+    def __init__(
+        self,
+        images: Images,
+        size: int,
+        seed: int,
+        *,
+        augmentation: Augmentation = NONE,
+        shuffle: bool = True,
+        drop_last: bool = False,
+        rank: int = 0,
+        world: int = 1,
+        device: str | torch.device = "cpu",
+        device_share: float = DEVICE_SHARE,
+    ) -> None:
+        if size < 1 or world < 1 or size % world:
+            raise InputError(
+                f"a batch of {size} can't be shared by {world} ranks; give a positive multiple of {world}"
+            )
+        if not 0 <= rank < world:
+            raise InputError(f"rank {rank} of {world} doesn't exist; give 0 to {world - 1}")
+        if drop_last and size > len(images):
+            raise InputError(
+                f"a batch of {size} with the last one dropped leaves none of {len(images)} images"
+            )
+        self.images, self.size, self.seed = images, size, seed
+        self.augmentation, self.shuffle, self.drop_last = augmentation, shuffle, drop_last
+        self.rank, self.world, self.device = rank, world, torch.device(device)
+        self.streamed = self.device.type == "cuda" and images.pixels.nbytes > device_share * _memory(
+            self.device
+        )
+        self._pixels = images.pixels if self.streamed else images.pixels.to(self.device)
+        self._labels = images.labels.to(self.device)
+        self._mean = torch.tensor(images.mean, device=self.device)
+        self._std = torch.tensor(images.std, device=self.device)
+        self._drawn: tuple[int, Tensor, Tensor] | None = None  # epoch, its order (N,) and its draws (N, 5)
+
+    def __len__(self) -> int:
+        """Steps in an epoch."""
+        return len(self.images) // self.size if self.drop_last else -(-len(self.images) // self.size)
+
+    def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
+        """The batches of epoch `number` from step `start` on."""
+        if not 0 <= start <= len(self):
+            raise InputError(f"step {start} is not in an epoch of {len(self)} steps")
+        steps = range(start, len(self))
+        if self.streamed:
+            yield from self._stream(number, steps)
+        else:
+            for step in steps:
+                yield self.at(number, step)
+
+    def at(self, epoch: int, step: int) -> Batch:
+        """The batch of one step, made from nothing but (seed, epoch, step)."""
+        indices, drawn = self.plan(epoch, step)
+        pixels = self._pixels.index_select(0, indices.to(self._pixels.device)).to(self.device)
+        return self._finish(pixels, indices, drawn)
+
+    def plan(self, epoch: int, step: int) -> tuple[Tensor, Tensor]:
+        """Which images (B,) this rank gets at this step, and what is drawn (B, 5) for each, on the device."""
+        _, order, drawn = self._draw(epoch)
+        start = step * self.size
+        whole = min(start + self.size, len(self.images)) - start
+        mine = slice(start + whole * self.rank // self.world, start + whole * (self.rank + 1) // self.world)
+        return order[mine], drawn[mine]
+
+    def _draw(self, epoch: int) -> tuple[int, Tensor, Tensor]:
+        if self._drawn is None or self._drawn[0] != epoch:
+            count, height, width, _ = self.images.pixels.shape
+            positions = torch.arange(count, device=self.device)
+            order = draws.order(self.seed, epoch, count, self.device) if self.shuffle else positions
+            self._drawn = epoch, order, self.augmentation.draw(self.seed, epoch, positions, height, width)
+        return self._drawn
+
+    def _finish(self, pixels: Tensor, indices: Tensor, drawn: Tensor) -> Batch:
+        return Batch(self.augmentation.apply(pixels, drawn, self._mean, self._std), self._labels[indices])
+
+    def _stream(self, epoch: int, steps: range) -> Iterator[Batch]:
+        """Gathers on the host one step ahead of the device, through two pinned buffers in turn."""
+        shape = (-(-self.size // self.world), *self.images.pixels.shape[1:])
+        buffers = [torch.empty(shape, dtype=torch.uint8, pin_memory=True) for _ in range(2)]
+        copied = [torch.cuda.Event() for _ in range(2)]
+        ahead: tuple[Tensor, Tensor, Tensor] | None = None
+        for step in steps:
+            indices, drawn = self.plan(epoch, step)
+            buffer, event = buffers[step % 2], copied[step % 2]
+            event.synchronize()  # the copy of two steps ago has left this buffer
+            rows = buffer[: len(indices)]
+            torch.index_select(self._pixels, 0, indices.cpu(), out=rows)
+            on_device = rows.to(self.device, non_blocking=True)
+            event.record()
+            if ahead is not None:
+                yield self._finish(*ahead)
+            ahead = on_device, indices, drawn
+        if ahead is not None:
+            yield self._finish(*ahead)
+
+
+def _memory(device: torch.device) -> int:
+    return torch.cuda.get_device_properties(device).total_memory

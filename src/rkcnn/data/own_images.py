@@ -1,0 +1,154 @@
+"""A user's own images, decoded and stored: a folder with a subfolder a class, or an .npz."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from rkcnn.data import store
+from rkcnn.data.disk import writing_to
+from rkcnn.data.lock import locked
+from rkcnn.data.own import Own
+from rkcnn.data.progress import Progress
+from rkcnn.data.read.folder import Found, find_images, grey, read_folder
+from rkcnn.data.read.npz import read_npz
+from rkcnn.data.read.part import Part
+from rkcnn.data.shelf import open_file
+from rkcnn.data.sources import REMEDY, Sources
+from rkcnn.data.store import Catalogue
+from rkcnn.error import InputError
+
+SPLIT_SEED = 20241  # of the permutation that sets a test set apart where there is none
+
+
+def obtain_own(name: str, sources: Sources, own: Own, progress: Progress) -> tuple[Path, Catalogue]:
+    """The folder that holds the decoded images, made anew when a file there was added, removed or changed."""
+    kind, _, given = name.partition(":")
+    path = Path(given).expanduser().resolve()
+    if not (path.is_dir() if kind == "folder" else path.is_file()):
+        raise InputError(f"{name}: {path} is no {'folder' if kind == 'folder' else 'file'}")
+    if own.split is not None and not 0 < own.split < 1:
+        raise InputError(f"--split {own.split} must be a share between 0 and 1, say 0.2")
+    if own.size is not None and own.size < 1:
+        raise InputError(f"--size {own.size} must be 1 pixel or more")
+    identity = hashlib.sha256(f"{kind} {path} {own.size} {own.split} {own.skip_bad}".encode()).hexdigest()[
+        :16
+    ]
+    fingerprint = _fingerprint(path)
+    root = sources.places()[0] / "decoded"
+    for place in sources.places():
+        stored = store.catalogue_of(place / "decoded" / f"own-{identity}")
+        if stored and stored.fingerprint == fingerprint:
+            return place / "decoded" / f"own-{identity}", stored
+    classes, parts = _folder(path, own, progress) if kind == "folder" else _npz(path, own)
+    with writing_to(root, REMEDY):
+        root.mkdir(parents=True, exist_ok=True)
+        with locked(root / ".own.lock", progress):
+            store.clear_leftovers(root)
+            progress.note(f"reading {path}")
+            folder, catalogue = store.write(root, parts, list(classes), str(path))
+            catalogue.fingerprint = fingerprint
+            store.keep(folder, catalogue, root / f"own-{identity}")
+    return root / f"own-{identity}", catalogue
+
+
+def _folder(path: Path, own: Own, progress: Progress) -> tuple[tuple[str, ...], Iterator[tuple[str, Part]]]:
+    found = _parts(path, own)
+    classes, size = found["train"].classes, own.size or 32
+    everything = found["train"].files + found["test"].files
+    skipped: set[Path] = set()
+
+    def bad(file: Path, error: InputError) -> None:
+        if not own.skip_bad:
+            raise InputError(f"{error}; --skip-bad would leave it out")
+        if file not in skipped:
+            progress.note(f"left out: {error}")
+        skipped.add(file)
+
+    channels = 1 if grey(everything, own.max_bytes, bad) else 3
+    total = len(everything) * size * size * channels
+    if total > own.max_bytes:
+        raise InputError(
+            f"{path}: {len(everything)} images of {size} x {size} take {total} bytes, "
+            f"more than --max-bytes {own.max_bytes}"
+        )
+
+    def read() -> Iterator[tuple[str, Part]]:
+        for name in ("train", "test"):
+            seen = 0
+            for part in read_folder(found[name].files, size, channels, own.max_bytes, bad):
+                seen += len(part.labels)
+                yield name, part
+            if not seen:
+                raise InputError(f"{path}: no image of the {name} set can be read")
+
+    return classes, read()
+
+
+def _parts(path: Path, own: Own) -> dict[str, Found]:
+    test = next((path / name for name in ("test", "val") if (path / name).is_dir()), None)
+    if (path / "train").is_dir() and test is not None:
+        found = {"train": find_images(path / "train"), "test": find_images(test)}
+        classes = found["train"].classes
+        unknown = sorted(set(found["test"].classes) - set(classes))
+        if unknown:
+            raise InputError(f"{test}: class {unknown[0]} is not in {path / 'train'}, and must be")
+        labels = {name: label for label, name in enumerate(classes)}
+        files = tuple((file, labels[file.parent.name]) for file, _ in found["test"].files)
+        return {"train": found["train"], "test": Found(classes, files)}
+    if (path / "train").is_dir() or test is not None:
+        raise InputError(
+            f"{path}: needs train/ and test/ (or val/) both, or the classes alone with --split 0.2"
+        )
+    whole = find_images(path)
+    chosen = _chosen(len(whole.files), own, path)
+    return {
+        "train": Found(
+            whole.classes, tuple(file for file, test in zip(whole.files, chosen, strict=True) if not test)
+        ),
+        "test": Found(
+            whole.classes, tuple(file for file, test in zip(whole.files, chosen, strict=True) if test)
+        ),
+    }
+
+
+def _npz(path: Path, own: Own) -> tuple[tuple[str, ...], Iterator[tuple[str, Part]]]:
+    with open_file(path) as file:
+        parts, classes = read_npz(file, str(path), own.max_bytes)
+    if own.size is not None and parts["train"].pixels.shape[1:3] != (own.size, own.size):
+        raise InputError(
+            f"{path}: images are {parts['train'].pixels.shape[1:3]}, and an .npz is not resized; "
+            f"leave --size {own.size} out"
+        )
+    if "test" not in parts:
+        whole = parts["train"]
+        chosen = np.array(_chosen(len(whole.labels), own, path))
+        for name, taken in (("train", ~chosen), ("test", chosen)):
+            parts[name] = Part(whole.where, whole.pixels[taken], whole.labels[taken])
+    if parts["train"].pixels.shape[1:] != parts["test"].pixels.shape[1:]:
+        raise InputError(f"{path}: training and test images differ in shape, and must not")
+    return classes, iter(parts.items())
+
+
+def _chosen(count: int, own: Own, path: Path) -> list[bool]:
+    """Which of `count` images are the test set: a share of a fixed permutation."""
+    if own.split is None:
+        raise InputError(f"{path}: has no test set of its own; state the share to set apart, say --split 0.2")
+    test = round(count * own.split)
+    if not 0 < test < count:
+        raise InputError(f"{path}: --split {own.split} of {count} images leaves one of the two sets empty")
+    chosen = np.zeros(count, bool)
+    chosen[np.random.RandomState(SPLIT_SEED).permutation(count)[:test]] = True
+    return [bool(taken) for taken in chosen]
+
+
+def _fingerprint(path: Path) -> str:
+    digest = hashlib.sha256()
+    for file in [path] if path.is_file() else sorted(path.glob("**/*")):
+        if file.is_file():
+            state = file.stat()
+            digest.update(f"{file.relative_to(path)} {state.st_size} {state.st_mtime_ns}\n".encode())
+    return digest.hexdigest()

@@ -1,0 +1,50 @@
+"""How a download is getting on: done, rate and time left, for a terminal or a log."""
+
+from __future__ import annotations
+
+import time
+from typing import TextIO
+
+
+class Progress:
+    """Writes notes and progress lines to `out`; to nowhere if it is None."""
+
+    def __init__(self, out: TextIO | None = None) -> None:
+        self._out = out
+        self._live = out is not None and out.isatty()
+        self._started, self._from, self._shown = 0.0, 0, 0.0
+
+    def note(self, text: str) -> None:
+        if self._out is not None:
+            print(text, file=self._out, flush=True)
+
+    def start(self, done: int) -> None:
+        """A transfer begins with `done` bytes already there."""
+        self._started, self._from, self._shown = time.monotonic(), done, 0.0
+
+    def advance(self, name: str, done: int, total: int | None) -> None:
+        """Shows where the transfer stands, five times a second on a terminal, every five seconds in a log."""
+        now = time.monotonic()
+        last = total is not None and done >= total
+        if self._out is None or (now - self._shown < (0.2 if self._live else 5.0) and not last):
+            return
+        self._shown = now
+        text = describe(name, done, total, (done - self._from) / max(now - self._started, 1e-6))
+        print(
+            f"\r{text}\033[K" if self._live else text,
+            end="\n" if last or not self._live else "",
+            file=self._out,
+        )
+        self._out.flush()
+
+
+def describe(name: str, done: int, total: int | None, rate: float) -> str:
+    """One line: name, bytes done and to do, rate, time left."""
+    text = f"{name}: {done / 1e6:.1f} MB"
+    if total is not None:
+        text = f"{name}: {done / 1e6:.1f} of {total / 1e6:.1f} MB"
+    text += f", {rate / 1e6:.1f} MB/s"
+    if total is not None and rate > 0:
+        minutes, seconds = divmod(round((total - done) / rate), 60)
+        text += f", {minutes}:{seconds:02d} left"
+    return text

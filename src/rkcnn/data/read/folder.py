@@ -1,0 +1,96 @@
+"""A folder of images, a subfolder a class, through Pillow: any size and mode in, squares of one size out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rkcnn.data.read.part import Part
+from rkcnn.data.read.picture import open_picture
+from rkcnn.error import InputError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
+FORMATS = ("PNG", "JPEG", "WEBP")
+_GREY = ("1", "L", "LA", "La", "I", "F", "I;16", "I;16L", "I;16B", "I;16N")
+_BLOCK = 1024  # images decoded before they are handed on
+
+
+@dataclass(frozen=True)
+class Found:
+    """The images of one folder of classes, none of them decoded yet."""
+
+    classes: tuple[str, ...]
+    files: tuple[tuple[Path, int], ...]  # with its label
+
+
+def find_images(folder: Path) -> Found:
+    """Every image under CLASS/ by name; an empty class is refused, other files and hidden ones left alone."""
+    classes = tuple(sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] != "."))
+    if not classes:
+        raise InputError(f"{folder}: has no subfolders, and needs one for each class")
+    files: list[tuple[Path, int]] = []
+    for label, name in enumerate(classes):
+        here = sorted(path for path in (folder / name).iterdir() if path.suffix.lower() in SUFFIXES)
+        here = [path for path in here if path.name[0] != "."]
+        if not here:
+            raise InputError(f"{folder / name}: is a class with no image; put some in or remove the folder")
+        files += [(path, label) for path in here]
+    return Found(classes, tuple(files))
+
+
+def grey(files: tuple[tuple[Path, int], ...], limit: int, bad: Callable[[Path, InputError], None]) -> bool:
+    """Whether every readable image is grey, by their headers alone."""
+    for path, _ in files:
+        try:
+            with path.open("rb") as file, open_picture(file, str(path), limit, FORMATS) as picture:
+                if picture.mode not in _GREY:
+                    return False
+        except InputError as error:
+            bad(path, error)
+    return True
+
+
+def read_folder(
+    files: tuple[tuple[Path, int], ...],
+    size: int,
+    channels: int,
+    limit: int,
+    bad: Callable[[Path, InputError], None],
+) -> Iterator[Part]:
+    """The images as (N, size, size, channels), some at a time; `bad` is told of each that can't be read."""
+    for start in range(0, len(files), _BLOCK):
+        pixels, labels = [], []
+        for path, label in files[start : start + _BLOCK]:
+            try:
+                with path.open("rb") as file, open_picture(file, str(path), limit, FORMATS) as picture:
+                    pixels.append(_square(picture, size, channels))
+                    labels.append(label)
+            except InputError as error:
+                bad(path, error)
+        if pixels:
+            yield Part(str(files[start][0].parent), np.stack(pixels), np.array(labels, np.int64))
+
+
+def _square(picture: Image, size: int, channels: int) -> NDArray[np.uint8]:
+    """Upright, 8 bits, on black where transparent, scaled to cover the square and cropped to its middle."""
+    from PIL import Image, ImageOps
+
+    picture = ImageOps.exif_transpose(picture)
+    if picture.mode.startswith("I") or picture.mode == "F":
+        # Pillow would clip 16 bits at 255; v / 257 maps 65535 to 255
+        deep = np.asarray(picture, np.float64)
+        picture = Image.fromarray(np.clip(np.rint(deep / 257), 0, 255).astype(np.uint8))
+    if picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
+        seen = picture.convert("RGBA")
+        picture = Image.alpha_composite(Image.new("RGBA", seen.size, (0, 0, 0, 255)), seen)
+    picture = picture.convert("L" if channels == 1 else "RGB")
+    picture = ImageOps.fit(picture, (size, size), Image.Resampling.BICUBIC)
+    return np.asarray(picture, np.uint8).reshape(size, size, channels)

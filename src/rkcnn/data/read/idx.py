@@ -1,0 +1,37 @@
+"""IDX, the format of MNIST and Fashion-MNIST: a magic number, the dimensions, the bytes; plain or gzip."""
+
+from __future__ import annotations
+
+import struct
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rkcnn.data.read.part import Part
+from rkcnn.data.read.stream import Stream
+from rkcnn.error import InputError
+
+
+def read_idx(images: BinaryIO, labels: BinaryIO, where: str, limit: int) -> Part:
+    """The pictures of an IDX3 file with the labels of an IDX1 file; at most `limit` bytes of either."""
+    pixels = _array(Stream(images, f"{where} images", limit), dimensions=3)
+    return Part(
+        where, pixels[..., None], _array(Stream(labels, f"{where} labels", limit), 1).astype(np.int64)
+    )
+
+
+def _array(stream: Stream, dimensions: int) -> NDArray[np.uint8]:
+    magic = bytes(stream.take(4, "the magic number"))
+    expected = bytes([0, 0, 8, dimensions])  # 8: unsigned bytes
+    if magic != expected:
+        raise InputError(
+            f"{stream.where}: magic number is {magic.hex()}, and IDX of this kind has {expected.hex()}"
+        )
+    shape = struct.unpack(f">{dimensions}I", stream.take(4 * dimensions, "the dimensions"))
+    size = 1
+    for length in shape:
+        size *= length
+    data = stream.take(size, f"{' x '.join(map(str, shape))} values")
+    stream.end()
+    return np.frombuffer(data, np.uint8).reshape(shape)

@@ -1,0 +1,108 @@
+"""NPZ: arrays in a zip; x_train, y_train and perhaps x_test, y_test and classes."""
+
+from __future__ import annotations
+
+import math
+import struct
+import zipfile
+import zlib
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy
+
+from rkcnn.data.read.part import Part
+from rkcnn.data.read.stream import CHUNK, DEFLATE_RATIO
+from rkcnn.error import InputError
+
+_HEADER = 4096  # bytes, more than the description of any plain array takes
+
+
+def read_npz(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, Part], tuple[str, ...]]:
+    """The parts train and, where there is one, test; and the class names, by number where none are given."""
+    try:
+        arrays = _arrays(file, where, limit)
+    except InputError:
+        raise
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        OSError,
+        struct.error,
+        NotImplementedError,
+        RuntimeError,
+        ValueError,
+        SyntaxError,
+        TypeError,
+        KeyError,
+        OverflowError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        # what zipfile and numpy's header parser raise on damaged, encrypted or exotic files
+        raise InputError(f"{where}: can't be read as .npz ({type(error).__name__}: {error})") from None
+    parts = {}
+    for name in ("train", "test"):
+        pixels, labels = arrays.get(f"x_{name}"), arrays.get(f"y_{name}")
+        if pixels is None or labels is None:
+            if name == "test" and pixels is labels:
+                continue
+            raise InputError(f"{where}: holds {', '.join(sorted(arrays))}; it needs x_{name} and y_{name}")
+        parts[name] = _part(pixels, labels, f"{where}: {name}")
+    given = arrays.get("classes")
+    if given is not None and given.dtype.kind == "U" and given.ndim == 1:
+        return parts, tuple(map(str, given))
+    return parts, tuple(map(str, range(1 + max(int(part.labels.max()) for part in parts.values()))))
+
+
+def _part(pixels: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], where: str) -> Part:
+    if (
+        pixels.dtype != np.uint8
+        or pixels.ndim not in (3, 4)
+        or (pixels.ndim == 4 and pixels.shape[3] not in (1, 3))
+    ):
+        given = f"{pixels.dtype} {pixels.shape}"
+        raise InputError(
+            f"{where}: pixels are {given}, and must be uint8 (N, H, W), (N, H, W, 1) or (N, H, W, 3)"
+        )
+    if labels.dtype.kind not in "iu" or not labels.size or labels.min() < 0 or labels.max() > 65535:
+        raise InputError(f"{where}: labels must be whole numbers from 0 to 65535")
+    return Part(where, pixels.reshape((*pixels.shape[:3], -1)), labels.reshape(-1).astype(np.int64))
+
+
+def _arrays(file: BinaryIO, where: str, limit: int) -> dict[str, np.ndarray[Any, Any]]:
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    left = limit
+    with zipfile.ZipFile(file) as archive:
+        for member in archive.infolist():
+            name = member.filename.removesuffix(".npy")
+            if name not in ("x_train", "y_train", "x_test", "y_test", "classes"):
+                continue
+            with archive.open(member) as packed:
+                version = npy.read_magic(packed)
+                read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+                shape, fortran, dtype = read_header(packed, max_header_size=_HEADER)
+                if dtype.kind not in "iuU":
+                    raise InputError(
+                        f"{where}: {name} is of {dtype}, and must be whole numbers (classes: text)"
+                    )
+                size = math.prod(shape) * dtype.itemsize
+                if size > left:
+                    raise InputError(
+                        f"{where}: {name} would take {size} bytes, more than the {left} --max-bytes allows"
+                    )
+                if size > member.compress_size * DEFLATE_RATIO:
+                    raise InputError(
+                        f"{where}: {name} claims {size} bytes, more than its {member.compress_size} can hold"
+                    )
+                data = bytearray()
+                while len(data) <= size and (chunk := packed.read(CHUNK)):
+                    data += chunk
+                if len(data) != size:
+                    raise InputError(
+                        f"{where}: {name} claims {size} bytes, has {'more' if len(data) > size else 'less'}"
+                    )
+            left -= size
+            arrays[name] = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
+    return arrays

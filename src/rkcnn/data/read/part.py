@@ -1,0 +1,32 @@
+"""What a reader gives: pictures and their labels, as numpy arrays, not yet known to be anybody's data set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rkcnn.error import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Pictures and labels out of one file (or two that belong together); refuses counts that differ."""
+
+    where: str  # the file, for messages
+    pixels: NDArray[np.uint8]  # (N, H, W, C), possibly a view with other strides
+    labels: NDArray[np.int64]  # (N,)
+    coarse: NDArray[np.int64] | None = None  # CIFAR-100's 20 superclasses
+
+    def __post_init__(self) -> None:
+        if self.pixels.dtype != np.uint8 or self.pixels.ndim != 4 or 0 in self.pixels.shape:
+            given = f"{self.pixels.dtype} {self.pixels.shape}"
+            raise InputError(
+                f"{self.where}: pixels are {given}, and must be uint8 (N, H, W, C), none of them 0"
+            )
+        for labels in (self.labels, self.coarse):
+            if labels is not None and labels.shape != (len(self.pixels),):
+                raise InputError(
+                    f"{self.where}: {len(self.pixels)} images but {labels.size} labels; the two must match"
+                )

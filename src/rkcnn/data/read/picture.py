@@ -1,0 +1,50 @@
+"""One picture opened by Pillow: its complaints become ours, its size is known before it is decoded."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO
+
+from rkcnn.data.read.stream import DEFLATE_RATIO
+from rkcnn.error import InputError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MOST = (
+    256 << 20
+)  # bytes of one decoded picture: 89 million RGB pixels, where Pillow too begins to suspect a bomb
+
+
+@contextmanager
+def open_picture(file: BinaryIO, where: str, limit: int, formats: tuple[str, ...]) -> Iterator[Image]:
+    """The picture, header read, nothing decoded; what Pillow raises in the block comes out as InputError."""
+    from PIL import Image
+
+    size = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a bomb, refused below; of odd metadata, unused
+            with Image.open(file, formats=formats) as picture:
+                width, height = picture.size
+                if width * height * 3 > min(limit, MOST):
+                    raise InputError(
+                        f"{where}: claims {width} x {height} pixels, more than the limit here allows"
+                    )
+                if picture.format == "PNG" and width * height // 8 > size * DEFLATE_RATIO:
+                    raise InputError(
+                        f"{where}: claims {width} x {height} pixels, more than {size} bytes can hold"
+                    )
+                yield picture
+    except InputError:
+        raise
+    except (
+        Exception
+    ) as error:  # Pillow raises OSError, SyntaxError, ValueError, struct.error, EOFError and more
+        raise InputError(
+            f"{where}: can't be read as {' or '.join(formats)} ({type(error).__name__}: {error})"
+        ) from None

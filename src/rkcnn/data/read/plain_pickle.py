@@ -1,0 +1,169 @@
+"""A pickle read as data: numbers, strings, bytes, lists, tuples, dicts, plain numpy arrays, and nothing else.
+
+Python's own unpickler calls what the file names, and gives memory that the file only claims. Here the opcodes
+are walked one by one (`pickletools` cuts them up, checking each length); the few names numpy writes are known
+by heart, and none is ever imported or called.
+"""
+
+from __future__ import annotations
+
+import io
+import pickletools
+from typing import Any
+
+import numpy as np
+
+from rkcnn.error import InputError
+
+_MARK = object()
+_ARRAY, _BUFFER, _DTYPE, _ENCODE, _NDARRAY = "an array", "a buffer", "a dtype", "an encoding", "ndarray"
+_NAMES = {
+    **{f"numpy.{core}.multiarray _reconstruct": _ARRAY for core in ("core", "_core")},
+    **{f"numpy.{core}.numeric _frombuffer": _BUFFER for core in ("core", "_core")},
+    "numpy dtype": _DTYPE,
+    "numpy ndarray": _NDARRAY,
+    "_codecs encode": _ENCODE,  # how Python 3 writes bytes for Python 2
+}
+_DTYPES = {"u1": np.dtype(np.uint8), "i8": np.dtype("<i8")}
+_LITERALS: dict[str, Any] = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+_NUMBERS = frozenset({"BININT", "BININT1", "BININT2", "INT", "LONG", "LONG1", "FLOAT", "BINFLOAT"})
+_STRINGS2 = frozenset({"STRING", "BINSTRING", "SHORT_BINSTRING"})  # Python 2's str: bytes
+_STRINGS3 = frozenset({"UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"})
+_BYTES = frozenset({"BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"})
+_NOTHING = frozenset({"PROTO", "FRAME"})
+
+
+class _Name(str):
+    """One of the names above."""
+
+
+class _Array:
+    """An array under construction: made empty, filled in by BUILD."""
+
+    value: np.ndarray[Any, Any] | None = None
+
+
+def read_plain_pickle(data: bytes, where: str) -> object:
+    """What the pickle holds, as bytes for Python 2's strings; refuses everything but plain data."""
+    try:
+        return _Machine(where).run(data)
+    except InputError:
+        raise
+    except (
+        ValueError,
+        TypeError,
+        IndexError,
+        KeyError,
+        OverflowError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        # a damaged pickle may break any of these rules; none has run anything
+        raise InputError(f"{where}: is not a readable pickle ({type(error).__name__}: {error})") from None
+
+
+class _Machine:
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.stack: list[Any] = []
+        self.memo: dict[int, Any] = {}
+
+    def run(self, data: bytes) -> object:
+        for opcode, argument, _ in pickletools.genops(io.BytesIO(data)):
+            if opcode.name == "STOP":
+                return _finished(self.stack.pop())
+            self._step(opcode.name, argument)
+        raise InputError(f"{self.where}: the pickle has no end; it is truncated")
+
+    def _step(self, name: str, argument: Any) -> None:
+        stack = self.stack
+        if name in _NUMBERS or name in _STRINGS3:
+            stack.append(argument)
+        elif name in _STRINGS2:
+            stack.append(argument.encode("latin-1"))
+        elif name in _BYTES:
+            stack.append(bytes(argument))
+        elif name in _LITERALS:
+            stack.append(_LITERALS[name])
+        elif name in ("EMPTY_DICT", "EMPTY_LIST", "EMPTY_TUPLE"):
+            stack.append({"EMPTY_DICT": dict, "EMPTY_LIST": list, "EMPTY_TUPLE": tuple}[name]())
+        elif name == "MARK":
+            stack.append(_MARK)
+        elif name in ("BINPUT", "LONG_BINPUT", "PUT", "MEMOIZE"):
+            self.memo[len(self.memo) if name == "MEMOIZE" else argument] = stack[-1]
+        elif name in ("BINGET", "LONG_BINGET", "GET"):
+            stack.append(self.memo[argument])
+        elif name in ("TUPLE1", "TUPLE2", "TUPLE3"):
+            count = int(name[-1])
+            stack[-count:] = [tuple(_finished(item) for item in stack[-count:])]
+        elif name in ("TUPLE", "LIST", "DICT"):
+            items = self._since_mark()
+            stack.append(tuple(items) if name == "TUPLE" else items if name == "LIST" else _pairs(items))
+        elif name in ("APPEND", "APPENDS"):
+            items = self._since_mark() if name == "APPENDS" else [_finished(stack.pop())]
+            _expect(stack[-1], list).extend(items)
+        elif name in ("SETITEM", "SETITEMS"):
+            items = (
+                self._since_mark() if name == "SETITEMS" else [_finished(stack.pop()) for _ in range(2)][::-1]
+            )
+            _expect(stack[-1], dict).update(_pairs(items))
+        elif name in ("GLOBAL", "STACK_GLOBAL"):
+            given = argument if name == "GLOBAL" else " ".join([stack.pop(), stack.pop()][::-1])
+            if given not in _NAMES:
+                raise InputError(
+                    f"{self.where}: the pickle asks for {given!r}; only plain data is read, nothing was run"
+                )
+            stack.append(_Name(_NAMES[given]))
+        elif name == "REDUCE":
+            arguments = stack.pop()
+            stack.append(self._reduce(stack.pop(), arguments))
+        elif name == "BUILD":
+            state = stack.pop()
+            if isinstance(stack[-1], _Array):
+                stack[-1].value = _array(state[1], state[2], state[4], state[3])
+            elif not isinstance(
+                stack[-1], np.dtype
+            ):  # a dtype's state says only its byte order, known already
+                raise InputError(
+                    f"{self.where}: the pickle sets the state of an object; only plain data is read"
+                )
+        elif name not in _NOTHING:
+            raise InputError(
+                f"{self.where}: the pickle uses {name}; only plain data is read, nothing was run"
+            )
+
+    def _reduce(self, name: object, arguments: Any) -> object:
+        if isinstance(name, _Name) and name == _ARRAY:
+            return _Array()
+        if isinstance(name, _Name) and name == _DTYPE:
+            return _DTYPES[arguments[0].decode() if isinstance(arguments[0], bytes) else arguments[0]]
+        if isinstance(name, _Name) and name == _ENCODE:
+            return arguments[0].encode("latin-1")
+        if isinstance(name, _Name) and name == _BUFFER:
+            return _array(arguments[2], arguments[1], arguments[0], arguments[3] == "F")
+        raise InputError(f"{self.where}: the pickle calls {name!r}; only plain data is read, nothing was run")
+
+    def _since_mark(self) -> list[Any]:
+        items: list[Any] = []
+        while (item := self.stack.pop()) is not _MARK:
+            items.append(_finished(item))
+        return items[::-1]
+
+
+def _array(shape: Any, dtype: Any, data: Any, fortran: Any) -> np.ndarray[Any, Any]:
+    flat = np.frombuffer(_expect(data, bytes), _expect(dtype, np.dtype))
+    return flat.reshape(shape, order="F" if fortran else "C")
+
+
+def _finished(item: Any) -> Any:
+    return item.value if isinstance(item, _Array) else item
+
+
+def _expect(item: Any, kind: type) -> Any:
+    if not isinstance(item, kind):
+        raise TypeError(f"{type(item).__name__} where {kind.__name__} was expected")
+    return item
+
+
+def _pairs(items: list[Any]) -> dict[Any, Any]:
+    return dict(zip(items[::2], items[1::2], strict=True))
