@@ -60,7 +60,7 @@ def _cifar_sheets(shelf: Shelf, limit: int) -> Parts:
     labels = {}
     for part in ("train", "test"):
         with shelf.open(f"{part}_lables.json") as file:
-            labels[part] = read_json_labels(file, shelf.label(f"{part}_lables.json"), limit)
+            labels[part] = read_json_labels(file, shelf.label(f"{part}_lables.json"))
     for name in (name for name in shelf.files if name.endswith(".png")):
         part = _part_of(name)
         here, labels[part] = labels[part][:10_000], labels[part][10_000:]

@@ -84,7 +84,9 @@ class _Search:
         self.home = sources.places()[0] / data.home
 
     def run(self) -> tuple[Path, Catalogue]:
-        store.clear_leftovers(self.root)
+        store.clear_leftovers(self.root, self.data.home)
+        for left in self.home.glob(".npm-*"):
+            shutil.rmtree(left, ignore_errors=True)
         failures = []
         for attempt in self._attempts():
             try:
@@ -170,7 +172,9 @@ class _Search:
         if wrong and not unverified:
             raise WrongContentError(f"{shelf.where}: {wrong[0]} is not that of the published file")
         parts = layout.read(shelf, self.data.limit)
-        folder, catalogue = store.write(self.root, parts, list(self.data.classes), shelf.where)
+        folder, catalogue = store.write(
+            self.root, self.data.home, parts, list(self.data.classes), shelf.where
+        )
         wrong += differences(self.data, catalogue)
         catalogue.verified = not wrong
         if (wrong and not unverified) or any(

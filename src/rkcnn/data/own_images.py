@@ -47,9 +47,9 @@ def obtain_own(name: str, sources: Sources, own: Own, progress: Progress) -> tup
     with writing_to(root, REMEDY):
         root.mkdir(parents=True, exist_ok=True)
         with locked(root / ".own.lock", progress):
-            store.clear_leftovers(root)
+            store.clear_leftovers(root, "own")
             progress.note(f"reading {path}")
-            folder, catalogue = store.write(root, parts, list(classes), str(path))
+            folder, catalogue = store.write(root, "own", parts, list(classes), str(path))
             catalogue.fingerprint = fingerprint
             store.keep(folder, catalogue, root / f"own-{identity}")
     return root / f"own-{identity}", catalogue

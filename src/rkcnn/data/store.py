@@ -47,10 +47,10 @@ class Catalogue:
 
 
 def write(
-    root: Path, parts: Iterable[tuple[str, Part]], classes: list[str], source: str
+    root: Path, owner: str, parts: Iterable[tuple[str, Part]], classes: list[str], source: str
 ) -> tuple[Path, Catalogue]:
-    """Writes parts to a new temporary folder in `root`; on any failure nothing stays."""
-    folder = Path(tempfile.mkdtemp(prefix=".decoding-", dir=root))
+    """Writes parts to a temporary folder in `root`, named for the lock's owner; a failure leaves nothing."""
+    folder = Path(tempfile.mkdtemp(prefix=f".decoding-{owner}-", dir=root))
     try:
         with ExitStack() as files:
             written: dict[str, _Writing] = {}
@@ -78,9 +78,9 @@ def keep(folder: Path, catalogue: Catalogue, final: Path) -> None:
         raise
 
 
-def clear_leftovers(root: Path) -> None:
-    """Removes what a killed process left half-written; call it holding the lock."""
-    for folder in root.glob(".decoding-*"):
+def clear_leftovers(root: Path, owner: str) -> None:
+    """Removes what a killed process left half-written; call it holding the owner's lock."""
+    for folder in root.glob(f".decoding-{owner}-*"):
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -136,9 +136,9 @@ class _Writing:
             self._sha256.update(block.data)
             for channel, counts in enumerate(self._counts):
                 counts += np.bincount(block[..., channel].ravel(), minlength=256)
-        self._labels.append(part.labels)
+        self._labels.append(part.labels.astype(np.int64))
         if part.coarse is not None:
-            self._coarse.append(part.coarse)
+            self._coarse.append(part.coarse.astype(np.int64))
 
     def finish(self, classes: int) -> Stored:
         self._pixels.flush()

@@ -25,6 +25,6 @@ def read_cifar_binary(file: BinaryIO, where: str, limit: int, label_bytes: int) 
     if size > limit:
         raise InputError(f"{where}: holds {size} bytes, more than the {limit} allowed here")
     rows = np.frombuffer(file.read(), np.uint8).reshape(-1, row)
-    labels = rows[:, :label_bytes].astype(np.int64)
+    labels = rows[:, :label_bytes]
     pixels = rows[:, label_bytes:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
     return Part(where, pixels, labels[:, -1], labels[:, 0] if label_bytes == 2 else None)

@@ -81,16 +81,19 @@ def read_folder(
 
 def _square(picture: Image, size: int, channels: int) -> NDArray[np.uint8]:
     """Upright, 8 bits, on black where transparent, scaled to cover the square and cropped to its middle."""
-    from PIL import Image, ImageOps
+    from PIL import Image, ImageChops, ImageOps
 
-    picture = ImageOps.exif_transpose(picture)
+    ImageOps.exif_transpose(picture, in_place=True)
     if picture.mode.startswith("I") or picture.mode == "F":
         # Pillow would clip 16 bits at 255; v / 257 maps 65535 to 255
-        deep = np.asarray(picture, np.float64)
-        picture = Image.fromarray(np.clip(np.rint(deep / 257), 0, 255).astype(np.uint8))
-    if picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
-        seen = picture.convert("RGBA")
-        picture = Image.alpha_composite(Image.new("RGBA", seen.size, (0, 0, 0, 255)), seen)
+        deep = np.asarray(picture)
+        shallow = np.empty(deep.shape, np.uint8)
+        for row, values in zip(shallow, deep, strict=True):  # row by row: no float copy of the whole
+            row[:] = np.clip(np.rint(values / 257), 0, 255)
+        picture = Image.fromarray(shallow)
+    if picture.has_transparency_data:
+        picture = picture.convert("RGBA")
+        picture.paste((0, 0, 0), mask=ImageChops.invert(picture.getchannel("A")))
     picture = picture.convert("L" if channels == 1 else "RGB")
     picture = ImageOps.fit(picture, (size, size), Image.Resampling.BICUBIC)
     return np.asarray(picture, np.uint8).reshape(size, size, channels)

@@ -16,9 +16,7 @@ from rkcnn.error import InputError
 def read_idx(images: BinaryIO, labels: BinaryIO, where: str, limit: int) -> Part:
     """The pictures of an IDX3 file with the labels of an IDX1 file; at most `limit` bytes of either."""
     pixels = _array(Stream(images, f"{where} images", limit), dimensions=3)
-    return Part(
-        where, pixels[..., None], _array(Stream(labels, f"{where} labels", limit), 1).astype(np.int64)
-    )
+    return Part(where, pixels[..., None], _array(Stream(labels, f"{where} labels", limit), 1))
 
 
 def _array(stream: Stream, dimensions: int) -> NDArray[np.uint8]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import struct
 import zipfile
@@ -16,6 +17,8 @@ from rkcnn.data.read.stream import CHUNK, DEFLATE_RATIO
 from rkcnn.error import InputError
 
 _HEADER = 4096  # bytes, more than the description of any plain array takes
+_CONTENTS = 1 << 20  # bytes of the zip's table of contents, more than a few arrays need
+_MOST_CLASSES = 1 << 16
 
 
 def read_npz(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, Part], tuple[str, ...]]:
@@ -51,7 +54,9 @@ def read_npz(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, Part], t
             raise InputError(f"{where}: holds {', '.join(sorted(arrays))}; it needs x_{name} and y_{name}")
         parts[name] = _part(pixels, labels, f"{where}: {name}")
     given = arrays.get("classes")
-    if given is not None and given.dtype.kind == "U" and given.ndim == 1:
+    if given is not None:
+        if given.dtype.kind != "U" or given.ndim != 1 or not 0 < given.size <= _MOST_CLASSES:
+            raise InputError(f"{where}: classes must be a list of 1 to {_MOST_CLASSES} names")
         return parts, tuple(map(str, given))
     return parts, tuple(map(str, range(1 + max(int(part.labels.max()) for part in parts.values()))))
 
@@ -68,10 +73,11 @@ def _part(pixels: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], where: str
         )
     if labels.dtype.kind not in "iu" or not labels.size or labels.min() < 0 or labels.max() > 65535:
         raise InputError(f"{where}: labels must be whole numbers from 0 to 65535")
-    return Part(where, pixels.reshape((*pixels.shape[:3], -1)), labels.reshape(-1).astype(np.int64))
+    return Part(where, pixels.reshape((*pixels.shape[:3], -1)), labels.reshape(-1))
 
 
 def _arrays(file: BinaryIO, where: str, limit: int) -> dict[str, np.ndarray[Any, Any]]:
+    _refuse_long_contents(file, where)
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     left = limit
     with zipfile.ZipFile(file) as archive:
@@ -106,3 +112,17 @@ def _arrays(file: BinaryIO, where: str, limit: int) -> dict[str, np.ndarray[Any,
             left -= size
             arrays[name] = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
     return arrays
+
+
+def _refuse_long_contents(file: BinaryIO, where: str) -> None:
+    """zipfile makes an object of 600 bytes of each 46 in the table before one can ask how many there are."""
+    size = file.seek(0, io.SEEK_END)
+    file.seek(max(0, size - (1 << 16) - 22))
+    tail = file.read()
+    at = tail.rfind(b"PK\5\6")
+    if at < 0 or len(tail) < at + 22:
+        raise InputError(f"{where}: has no table of contents at its end; it is truncated or no .npz")
+    contents = struct.unpack_from("<I", tail, at + 12)[0]
+    if contents > _CONTENTS or tail[max(0, at - 20) : at].startswith(b"PK\6\7"):  # the latter: a 64-bit table
+        raise InputError(f"{where}: its table of contents is larger than that of a few arrays of up to 4 GB")
+    file.seek(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,8 @@ class Part:
 
     where: str  # the file, for messages
     pixels: NDArray[np.uint8]  # (N, H, W, C), possibly a view with other strides
-    labels: NDArray[np.int64]  # (N,)
-    coarse: NDArray[np.int64] | None = None  # CIFAR-100's 20 superclasses
+    labels: NDArray[np.integer[Any]]  # (N,), as wide as the file has them
+    coarse: NDArray[np.integer[Any]] | None = None  # CIFAR-100's 20 superclasses
 
     def __post_init__(self) -> None:
         if self.pixels.dtype != np.uint8 or self.pixels.ndim != 4 or 0 in self.pixels.shape:

@@ -14,6 +14,9 @@ from rkcnn.error import InputError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+# a pixel in the file, before it is packed: PNG by deflate, JPEG at 1 bit or more for 64 values (ratio 512);
+# WebP packs a flat picture of any size into a few bytes
+_LEAST_BITS = {"RGB": 24, "RGBA": 32, "I;16": 16, "LA": 16, "CMYK": 32, "YCbCr": 24}
 MOST = (
     256 << 20
 )  # bytes of one decoded picture: 89 million RGB pixels, where Pillow too begins to suspect a bomb
@@ -35,7 +38,8 @@ def open_picture(file: BinaryIO, where: str, limit: int, formats: tuple[str, ...
                     raise InputError(
                         f"{where}: claims {width} x {height} pixels, more than the limit here allows"
                     )
-                if picture.format == "PNG" and width * height // 8 > size * DEFLATE_RATIO:
+                bits = width * height * _LEAST_BITS.get(picture.mode, 1)
+                if picture.format != "WEBP" and bits // 8 > size * DEFLATE_RATIO:
                     raise InputError(
                         f"{where}: claims {width} x {height} pixels, more than {size} bytes can hold"
                     )

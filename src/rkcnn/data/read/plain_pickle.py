@@ -15,6 +15,7 @@ import numpy as np
 
 from rkcnn.error import InputError
 
+MOST_STEPS = 400_000  # CIFAR-100's training file has 200,000; an empty list is 1 byte here and 64 in memory
 _MARK = object()
 _ARRAY, _BUFFER, _DTYPE, _ENCODE, _NDARRAY = "an array", "a buffer", "a dtype", "an encoding", "ndarray"
 _NAMES = {
@@ -69,7 +70,11 @@ class _Machine:
         self.memo: dict[int, Any] = {}
 
     def run(self, data: bytes) -> object:
-        for opcode, argument, _ in pickletools.genops(io.BytesIO(data)):
+        for step, (opcode, argument, _) in enumerate(pickletools.genops(io.BytesIO(data))):
+            if step == MOST_STEPS:
+                raise InputError(
+                    f"{self.where}: the pickle has over {MOST_STEPS} steps, more than CIFAR's files"
+                )
             if opcode.name == "STOP":
                 return _finished(self.stack.pop())
             self._step(opcode.name, argument)

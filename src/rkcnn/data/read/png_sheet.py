@@ -13,6 +13,8 @@ from rkcnn.data.read.part import Part
 from rkcnn.data.read.picture import open_picture
 from rkcnn.error import InputError
 
+MOST_JSON = 1 << 20  # bytes; 50,000 labels take 100,000, and "[]," becomes 21 times itself in memory
+
 
 def read_png_sheet(file: BinaryIO, labels: NDArray[np.int64], where: str, limit: int, side: int = 32) -> Part:
     """The RGB pictures of a sheet whose rows are pictures of side x side pixels."""
@@ -26,12 +28,12 @@ def read_png_sheet(file: BinaryIO, labels: NDArray[np.int64], where: str, limit:
     return Part(where, pixels.reshape(-1, side, side, 3), labels)
 
 
-def read_json_labels(file: BinaryIO, where: str, limit: int) -> NDArray[np.int64]:
+def read_json_labels(file: BinaryIO, where: str) -> NDArray[np.int64]:
     """A JSON list of whole numbers."""
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
-    if size > limit:
-        raise InputError(f"{where}: holds {size} bytes, more than the {limit} allowed here")
+    if size > MOST_JSON:
+        raise InputError(f"{where}: holds {size} bytes, and labels take {MOST_JSON} at most")
     try:
         labels = json.loads(file.read())
     except (ValueError, RecursionError) as error:
