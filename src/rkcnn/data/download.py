@@ -68,6 +68,7 @@ def _transfer(url: str, part: Path, limit: int, timeout: float, progress: Progre
                     file.write(chunk)
                 done += len(chunk)
                 if done > limit:
+                    part.unlink()
                     raise InputError(f"{url}: goes on after {limit} bytes, and the set has no file that long")
                 progress.advance(url.rpartition("/")[2], done, total)
         if total is not None and done < total:

@@ -83,7 +83,10 @@ def _bundled(data: DataSet) -> tuple[Images, Images]:
         for (part, read), content in zip(
             BUNDLED.read(shelf, data.limit), (data.train, data.test), strict=True
         ):
-            pixels, labels = torch.from_numpy(read.pixels.copy()), torch.from_numpy(read.labels)
+            pixels, labels = (
+                torch.from_numpy(read.pixels.copy()),
+                torch.from_numpy(read.labels.astype("int64")),
+            )
             hashes = tuple(
                 hashlib.sha256(array.astype("u1").tobytes()).hexdigest()
                 for array in (read.pixels, read.labels)

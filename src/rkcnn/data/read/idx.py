@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import BinaryIO
 
@@ -27,9 +28,8 @@ def _array(stream: Stream, dimensions: int) -> NDArray[np.uint8]:
             f"{stream.where}: magic number is {magic.hex()}, and IDX of this kind has {expected.hex()}"
         )
     shape = struct.unpack(f">{dimensions}I", stream.take(4 * dimensions, "the dimensions"))
-    size = 1
-    for length in shape:
-        size *= length
-    data = stream.take(size, f"{' x '.join(map(str, shape))} values")
+    if 0 in shape:
+        raise InputError(f"{stream.where}: claims {' x '.join(map(str, shape))} values, which is none")
+    data = stream.take(math.prod(shape), f"{' x '.join(map(str, shape))} values")
     stream.end()
     return np.frombuffer(data, np.uint8).reshape(shape)

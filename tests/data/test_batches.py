@@ -1,0 +1,163 @@
+"""The laws of Batches: a function of (seed, epoch, step), the same pixels for any number of ranks."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rkcnn.data.augmentation import Augmentation
+from rkcnn.data.batches import Batches
+from rkcnn.data.images import Images
+from rkcnn.data.load import load
+from rkcnn.error import InputError
+
+AUGMENTATION = Augmentation(padding=2, flip=True, cutout=3)
+
+
+def some(count: int) -> Images:
+    """The first real digits, few enough for a property test."""
+    train, _ = load("mnist-mini")
+    fields = (train.classes, train.mean, train.std, True, train.pixels_sha256, train.labels_sha256)
+    return Images("mnist-mini", "a slice", train.pixels[:count, 9:19, 9:19], train.labels[:count], *fields)
+
+
+DIGITS = some(101)
+
+
+@given(st.integers(0, 2**40), st.integers(0, 50), st.integers(1, 101), st.booleans())
+@settings(deadline=None, max_examples=50)
+def test_an_epoch_shows_every_image_once(seed: int, epoch: int, size: int, drop_last: bool) -> None:
+    batches = Batches(DIGITS, size, seed, drop_last=drop_last)
+    seen = [batches.plan(epoch, step)[0] for step in range(len(batches))]
+    assert len(seen) == (101 // size if drop_last else -(-101 // size))
+    if drop_last:
+        assert all(len(indices) == size for indices in seen)
+        assert len(set(torch.cat(seen).tolist())) == len(seen) * size
+    else:
+        assert torch.cat(seen).sort().values.tolist() == list(range(101))
+
+
+@given(st.integers(0, 2**40), st.integers(0, 5), st.integers(1, 5), st.integers(1, 8), st.booleans())
+@settings(deadline=None, max_examples=50)
+def test_all_ranks_together_see_the_pixels_of_one(
+    seed: int, epoch: int, world: int, each: int, drop_last: bool
+) -> None:
+    def make(rank: int, ranks: int) -> Batches:
+        size = world * each
+        return Batches(
+            DIGITS, size, seed, augmentation=AUGMENTATION, drop_last=drop_last, rank=rank, world=ranks
+        )
+
+    ranks = [make(rank, world) for rank in range(world)]
+    for step, whole in enumerate(make(0, 1).epoch(epoch)):
+        shares = [rank.at(epoch, step) for rank in ranks]
+        assert torch.equal(torch.cat([share.pixels for share in shares]), whole.pixels)
+        assert torch.equal(torch.cat([share.labels for share in shares]), whole.labels)
+
+
+@given(st.integers(0, 2**40), st.integers(0, 5), st.data())
+@settings(deadline=None, max_examples=30)
+def test_a_position_is_restored_exactly(seed: int, epoch: int, data: st.DataObject) -> None:
+    batches = Batches(DIGITS, 16, seed, augmentation=AUGMENTATION)
+    whole = list(batches.epoch(epoch))
+    start = data.draw(st.integers(0, len(batches)))
+    fresh = Batches(DIGITS, 16, seed, augmentation=AUGMENTATION)
+    again = list(fresh.epoch(epoch, start))
+    assert len(again) == len(whole) - start
+    for one, other in zip(whole[start:], again, strict=True):
+        assert torch.equal(one.pixels, other.pixels)
+        assert torch.equal(one.labels, other.labels)
+
+
+def test_draws_depend_on_the_position_not_on_the_batch_size() -> None:
+    small, large = (
+        torch.cat([batch.pixels for batch in Batches(DIGITS, size, 3, augmentation=AUGMENTATION).epoch(2)])
+        for size in (7, 40)
+    )
+    assert torch.equal(small, large)
+
+
+def test_epochs_and_seeds_differ() -> None:
+    firsts = [
+        Batches(DIGITS, 101, seed, augmentation=AUGMENTATION).at(epoch, 0).pixels
+        for seed, epoch in ((0, 0), (0, 1), (1, 0))
+    ]
+    assert not any(torch.equal(firsts[i], firsts[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
+
+
+def test_without_shuffling_and_augmentation_the_set_comes_out_as_it_is() -> None:
+    test = load("mnist-mini")[1]
+    batches = list(Batches(test, 300, 0, shuffle=False).epoch(0))
+    assert [len(batch.labels) for batch in batches] == [300] * 6 + [200]
+    pixels = torch.cat([batch.pixels for batch in batches])
+    assert torch.equal(pixels[:, 0], test.pixels[..., 0].float() / 255)
+    assert torch.equal(torch.cat([batch.labels for batch in batches]), test.labels)
+
+
+def test_the_set_is_never_written_to() -> None:
+    before = DIGITS.pixels.clone()
+    for _ in Batches(DIGITS, 25, 0, augmentation=AUGMENTATION).epoch(0):
+        pass
+    assert torch.equal(DIGITS.pixels, before)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"size": 0}, "positive multiple"),
+        ({"size": 10, "world": 4}, "positive multiple of 4"),
+        ({"size": 8, "world": 4, "rank": 4}, "give 0 to 3"),
+        ({"size": 102, "drop_last": True}, "leaves none"),
+    ],
+)
+def test_refuses_impossible_batches(options: dict[str, int], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        Batches(DIGITS, seed=0, **options)  # type: ignore[arg-type]
+
+
+def test_refuses_a_step_outside_the_epoch() -> None:
+    with pytest.raises(InputError, match="not in an epoch of 11 steps"):
+        list(Batches(DIGITS, 10, 0).epoch(0, start=12))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_on_the_device_resident_or_streamed_the_pixels_are_those_of_the_cpu() -> None:
+    train = load("mnist-mini")[0]
+    sets = [
+        Batches(train, 128, 5, augmentation=AUGMENTATION, device=device, device_share=share)
+        for device, share in (("cpu", 0.5), ("cuda", 0.5), ("cuda", 0.0))
+    ]
+    assert [batches.streamed for batches in sets] == [False, False, True]
+    for cpu, resident, streamed in zip(*(batches.epoch(1) for batches in sets), strict=True):
+        assert torch.equal(resident.pixels, streamed.pixels)
+        assert torch.equal(resident.labels, streamed.labels)
+        assert torch.equal(cpu.labels, resident.labels.cpu())
+        assert torch.allclose(cpu.pixels, resident.pixels.cpu(), rtol=0, atol=1e-6)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_cuda_graph_replays_the_augmentation() -> None:
+    train = load("mnist-mini")[0]
+    batches = Batches(train, 64, 5, augmentation=AUGMENTATION, device="cuda")
+    pixels, mean, std = train.pixels.cuda(), torch.zeros(1, device="cuda"), torch.ones(1, device="cuda")
+    indices, drawn = (tensor.clone() for tensor in batches.plan(0, 0))
+
+    def step() -> torch.Tensor:
+        return AUGMENTATION.apply(pixels.index_select(0, indices), drawn, mean, std)
+
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        step()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = step()
+    for number in range(3):
+        for static, fresh in zip((indices, drawn), batches.plan(0, number), strict=True):
+            static.copy_(fresh)
+        graph.replay()
+        assert torch.equal(result, batches.at(0, number).pixels)
