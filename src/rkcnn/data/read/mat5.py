@@ -14,6 +14,7 @@ from rkcnn.data.read.stream import Stream
 from rkcnn.error import InputError
 
 _MATRIX, _COMPRESSED = 14, 15
+_NUMERIC = range(6, 16)  # classes double to uint64
 _SHORT = 256  # bytes; a name has up to 63, dimensions 4 each
 _NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 
@@ -66,7 +67,11 @@ def read_mat5(file: BinaryIO, where: str, limit: int) -> Part:
 
 def _matrix(stream: Stream, order: str) -> tuple[str, np.ndarray[Any, Any]]:
     """The name and value of a real numeric matrix, column-major as it lies in the file."""
-    _element(stream, order, "array flags", _SHORT)
+    flags = _element(stream, order, "array flags", _SHORT)
+    if not flags.size or int(flags[0]) & 0xFF not in _NUMERIC:
+        raise InputError(
+            f"{stream.where}: holds text, a cell or a struct, and SVHN's files hold numbers alone"
+        )
     shape = _element(stream, order, "dimensions", _SHORT)
     name = _element(stream, order, "name", _SHORT).astype(np.uint8).tobytes().decode("latin-1")
     values = _element(stream, order, f"values of {name!r}", stream.limit)

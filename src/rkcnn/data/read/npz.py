@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import math
+import re
 import struct
 import zipfile
 import zlib
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import numpy as np
-from numpy.lib import format as npy
 
 from rkcnn.data.read.part import Part
 from rkcnn.data.read.stream import CHUNK, DEFLATE_RATIO
@@ -43,7 +44,7 @@ def read_npz(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, Part], t
         AttributeError,
         RecursionError,
     ) as error:
-        # what zipfile and numpy's header parser raise on damaged, encrypted or exotic files
+        # what zipfile and literal_eval raise on damaged, encrypted or exotic files
         raise InputError(f"{where}: can't be read as .npz ({type(error).__name__}: {error})") from None
     parts = {}
     for name in ("train", "test"):
@@ -86,13 +87,7 @@ def _arrays(file: BinaryIO, where: str, limit: int) -> dict[str, np.ndarray[Any,
             if name not in ("x_train", "y_train", "x_test", "y_test", "classes"):
                 continue
             with archive.open(member) as packed:
-                version = npy.read_magic(packed)
-                read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-                shape, fortran, dtype = read_header(packed, max_header_size=_HEADER)
-                if dtype.kind not in "iuU":
-                    raise InputError(
-                        f"{where}: {name} is of {dtype}, and must be whole numbers (classes: text)"
-                    )
+                shape, fortran, dtype = _header(packed, f"{where}: {name}")
                 size = math.prod(shape) * dtype.itemsize
                 if size > left:
                     raise InputError(
@@ -112,6 +107,22 @@ def _arrays(file: BinaryIO, where: str, limit: int) -> dict[str, np.ndarray[Any,
             left -= size
             arrays[name] = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
     return arrays
+
+
+def _header(file: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """The shape, order and kind of an array in NumPy's format (NEP 1)."""
+    start = file.read(8)
+    wide = start[6:7] in (b"\2", b"\3")
+    length = int.from_bytes(file.read(4 if wide else 2), "little")
+    if start[:6] != b"\x93NUMPY" or length > _HEADER:
+        raise InputError(f"{where}: doesn't begin as an array of NumPy does")
+    described = ast.literal_eval(file.read(length).decode("latin-1").strip())
+    shape, kind = described["shape"], described["descr"]
+    if not isinstance(kind, str) or not re.fullmatch(r"[<>|=]?[iuU]\d{1,5}", kind):
+        raise InputError(f"{where}: is of {kind!r}, and must be whole numbers (classes: text)")
+    if not isinstance(shape, tuple) or not all(type(length) is int and length >= 0 for length in shape):
+        raise InputError(f"{where}: has the shape {shape!r}, which is none")
+    return shape, bool(described["fortran_order"]), np.dtype(kind)
 
 
 def _refuse_long_contents(file: BinaryIO, where: str) -> None:

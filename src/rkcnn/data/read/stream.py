@@ -54,6 +54,11 @@ class Stream:
                 )
             count -= len(chunk)
 
+    def finish(self) -> None:
+        """Passes over what is left, so that packed data are checked to their end."""
+        while self._chunk(CHUNK):
+            self._check(0, "what follows")
+
     def end(self) -> None:
         """Refuses bytes left over; on packed data this is also what tests the checksum at its end."""
         if self._chunk(1):

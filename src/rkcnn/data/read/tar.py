@@ -25,6 +25,7 @@ def read_tar(file: BinaryIO, wanted: Collection[str], where: str, limit: int) ->
         else:
             stream.skip(size, name)
         stream.skip(-size % _BLOCK, "padding")
+    stream.finish()
     missing = sorted(set(wanted) - set(found))
     if missing:
         raise InputError(f"{where}: has no member {missing[0]}; it is not the archive its name says")

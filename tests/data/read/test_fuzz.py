@@ -1,0 +1,186 @@
+"""Each reader on random bytes and mutations of a valid file: valid Images or our own error, in bounded memory."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import pickle
+import tarfile
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from scipy.io import savemat
+
+from rkcnn.data.images import Images
+from rkcnn.data.read.cifar_binary import read_cifar_binary
+from rkcnn.data.read.cifar_pickle import read_cifar_pickle
+from rkcnn.data.read.folder import read_folder
+from rkcnn.data.read.idx import read_idx
+from rkcnn.data.read.mat5 import read_mat5
+from rkcnn.data.read.npz import read_npz
+from rkcnn.data.read.part import Part
+from rkcnn.data.read.png_sheet import read_json_labels, read_png_sheet
+from rkcnn.data.read.tar import read_tar
+from rkcnn.error import InputError
+
+LIMIT = 4 << 30  # generous: what holds memory down must be the file's own size
+CLASSES = tuple(map(str, range(65536)))
+RANDOM = np.random.RandomState(0)
+ROWS = RANDOM.randint(0, 256, (3, 3073), np.uint8) % np.array([10] + [256] * 3072)
+PICTURE = RANDOM.randint(0, 256, (40, 50, 3), np.uint8)
+
+
+def _saved(save: Callable[[io.BytesIO], object]) -> bytes:
+    file = io.BytesIO()
+    save(file)
+    return file.getvalue()
+
+
+def _tar() -> bytes:
+    def save(file: io.BytesIO) -> None:
+        with tarfile.open(fileobj=file, mode="w:gz") as archive:
+            for name in ("other", "wanted"):
+                member = tarfile.TarInfo(name)
+                member.size = 9219
+                archive.addfile(member, io.BytesIO(ROWS.astype(np.uint8).tobytes()))
+
+    return _saved(save)
+
+
+IDX = b"\0\0\x08\x03" + b"".join(n.to_bytes(4, "big") for n in (3, 6, 7)) + bytes(range(126))
+LABELS = b"\0\0\x08\x01\0\0\0\x03\x01\x02\x03"
+CIFAR = {b"data": ROWS[:, 1:].astype(np.uint8), b"labels": [1, 2, 3], b"filenames": [b"a", b"b", b"a"]}
+MAT = {"X": PICTURE[:32, :32, :, None].repeat(3, 3), "y": np.array([[1], [2], [10]])}
+NPZ = {"x_train": PICTURE[None], "y_train": np.array([1]), "classes": np.array(["a", "b"])}
+SHEET = RANDOM.randint(0, 256, (3, 1024, 3), np.uint8)
+
+
+def _folder(suffix: str) -> Callable[[bytes], list[Part]]:
+    def read(data: bytes) -> list[Part]:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / f"picture.{suffix}"
+            path.write_bytes(data)
+
+            def bad(_: Path, error: InputError) -> None:
+                raise error
+
+            return list(read_folder(((path, 0),), 16, 3, LIMIT, bad))
+
+    return read
+
+
+def _read_tar(data: bytes) -> list[Part]:
+    member = read_tar(io.BytesIO(data), ["wanted"], "here", LIMIT)["wanted"]
+    return [read_cifar_binary(io.BytesIO(member), "here", LIMIT, 1)]
+
+
+def _read_npz(data: bytes) -> list[Part]:
+    return list(read_npz(io.BytesIO(data), "here", LIMIT)[0].values())
+
+
+def _sheet_labels(data: bytes) -> list[Part]:
+    labels = read_json_labels(io.BytesIO(data), "here")
+    return [Part("here", np.zeros((len(labels), 1, 1, 1), np.uint8), labels)]
+
+
+READERS: dict[str, tuple[bytes, Callable[[bytes], list[Part]]]] = {
+    "idx": (IDX, lambda d: [read_idx(io.BytesIO(d), io.BytesIO(LABELS), "here", LIMIT)]),
+    "idx.gz": (gzip.compress(IDX), lambda d: [read_idx(io.BytesIO(d), io.BytesIO(LABELS), "here", LIMIT)]),
+    "idx labels": (LABELS, lambda d: [read_idx(io.BytesIO(IDX), io.BytesIO(d), "here", LIMIT)]),
+    "cifar binary": (
+        ROWS.astype(np.uint8).tobytes(),
+        lambda d: [read_cifar_binary(io.BytesIO(d), "here", LIMIT, 1)],
+    ),
+    "pickle 2": (pickle.dumps(CIFAR, 2), lambda d: [read_cifar_pickle(io.BytesIO(d), "here", LIMIT)]),
+    "pickle 5": (pickle.dumps(CIFAR, 5), lambda d: [read_cifar_pickle(io.BytesIO(d), "here", LIMIT)]),
+    "mat": (_saved(lambda f: savemat(f, MAT)), lambda d: [read_mat5(io.BytesIO(d), "here", LIMIT)]),
+    "mat packed": (
+        _saved(lambda f: savemat(f, MAT, do_compression=True)),
+        lambda d: [read_mat5(io.BytesIO(d), "here", LIMIT)],
+    ),
+    "sheet": (
+        _saved(lambda f: Image.fromarray(SHEET).save(f, "PNG")),
+        lambda d: [read_png_sheet(io.BytesIO(d), np.arange(3), "here", LIMIT)],
+    ),
+    "json": (b"[1, 2, 3, 255]", _sheet_labels),
+    "png": (_saved(lambda f: Image.fromarray(PICTURE).save(f, "PNG")), _folder("png")),
+    "palette": (_saved(lambda f: Image.fromarray(PICTURE).convert("P").save(f, "PNG")), _folder("png")),
+    "jpeg": (_saved(lambda f: Image.fromarray(PICTURE).save(f, "JPEG")), _folder("jpg")),
+    "webp": (_saved(lambda f: Image.fromarray(PICTURE).save(f, "WEBP")), _folder("webp")),
+    "npz": (_saved(lambda f: np.savez(f, **NPZ)), _read_npz),
+    "npz packed": (_saved(lambda f: np.savez_compressed(f, **NPZ)), _read_npz),
+    "tar": (_tar(), _read_tar),
+}
+CHANGES = st.lists(
+    st.one_of(
+        st.tuples(st.just("set"), st.floats(0, 1), st.binary(min_size=1, max_size=8)),
+        st.tuples(
+            st.just("set"),
+            st.floats(0, 0.02),
+            st.sampled_from([b"\xff" * 4, b"\0" * 4, b"\x7f" + b"\xff" * 3]),
+        ),
+        st.tuples(st.just("cut"), st.floats(0, 1), st.just(b"")),
+        st.tuples(st.just("insert"), st.floats(0, 1), st.binary(max_size=40)),
+        st.tuples(st.just("drop"), st.floats(0, 1), st.binary(max_size=40)),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def mutate(data: bytes, changes: list[tuple[str, float, bytes]]) -> bytes:
+    for kind, share, new in changes:
+        at = int(share * len(data))
+        if kind == "cut":
+            data = data[:at]
+        elif kind == "insert":
+            data = data[:at] + new + data[at:]
+        else:
+            data = data[:at] + (new if kind == "set" else b"") + data[at + len(new) :]
+    return data
+
+
+def holds_the_law(name: str, data: bytes) -> None:
+    tracemalloc.start()
+    try:
+        for part in READERS[name][1](data):
+            pixels, labels = (
+                torch.from_numpy(part.pixels.copy()),
+                torch.from_numpy(part.labels.astype(np.int64)),
+            )
+            statistics = (0.0,) * pixels.shape[3], (1.0,) * pixels.shape[3]
+            Images(name, "train", pixels, labels, CLASSES, *statistics, False, "", "")
+    except InputError as error:
+        assert "\n" not in str(error).strip()  # noqa: PT017 (refusing is as right as reading)
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < (64 << 20) + 3 * len(data), f"{peak} bytes for {len(data)}"
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_the_valid_file_is_valid(name: str) -> None:
+    data, read = READERS[name]
+    assert read(data)[0].pixels.size
+
+
+@pytest.mark.parametrize("name", READERS)
+@given(data=st.binary(max_size=400), keep=st.integers(0, 24))
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.differing_executors])
+def test_random_bytes(name: str, data: bytes, keep: int) -> None:
+    holds_the_law(name, READERS[name][0][:keep] + data)
+
+
+@pytest.mark.parametrize("name", READERS)
+@given(changes=CHANGES)
+@settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.differing_executors])
+def test_mutations_of_a_valid_file(name: str, changes: list[tuple[str, float, bytes]]) -> None:
+    holds_the_law(name, mutate(READERS[name][0], changes))

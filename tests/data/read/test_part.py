@@ -1,0 +1,26 @@
+"""A part's counts must match."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rkcnn.data.read.part import Part
+from rkcnn.error import InputError
+
+PIXELS = np.zeros((3, 2, 2, 1), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("pixels", "labels", "coarse"),
+    [
+        (PIXELS, np.zeros(2, int), None),
+        (PIXELS, np.zeros(3, int), np.zeros(2, int)),
+        (PIXELS[:0], np.zeros(0, int), None),
+        (PIXELS[0], np.zeros(3, int), None),
+        (PIXELS.astype(float), np.zeros(3, int), None),
+    ],
+)
+def test_refuses(pixels: np.ndarray, labels: np.ndarray, coarse: np.ndarray | None) -> None:  # type: ignore[type-arg]
+    with pytest.raises(InputError, match="here: "):
+        Part("here", pixels, labels, coarse)
