@@ -1,4 +1,4 @@
-"""Each reader on random bytes and mutations of a valid file: valid Images or our own error, in bounded memory."""
+"""Each reader on random bytes and mutations of a valid file: Images or our own error, in bounded memory."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,7 +60,7 @@ IDX = b"\0\0\x08\x03" + b"".join(n.to_bytes(4, "big") for n in (3, 6, 7)) + byte
 LABELS = b"\0\0\x08\x01\0\0\0\x03\x01\x02\x03"
 CIFAR = {b"data": ROWS[:, 1:].astype(np.uint8), b"labels": [1, 2, 3], b"filenames": [b"a", b"b", b"a"]}
 MAT = {"X": PICTURE[:32, :32, :, None].repeat(3, 3), "y": np.array([[1], [2], [10]])}
-NPZ = {"x_train": PICTURE[None], "y_train": np.array([1]), "classes": np.array(["a", "b"])}
+NPZ: dict[str, Any] = {"x_train": PICTURE[None], "y_train": np.array([1]), "classes": np.array(["a", "b"])}
 SHEET = RANDOM.randint(0, 256, (3, 1024, 3), np.uint8)
 
 
@@ -174,13 +175,13 @@ def test_the_valid_file_is_valid(name: str) -> None:
 
 @pytest.mark.parametrize("name", READERS)
 @given(data=st.binary(max_size=400), keep=st.integers(0, 24))
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.differing_executors])
+@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.differing_executors])
 def test_random_bytes(name: str, data: bytes, keep: int) -> None:
     holds_the_law(name, READERS[name][0][:keep] + data)
 
 
 @pytest.mark.parametrize("name", READERS)
 @given(changes=CHANGES)
-@settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.differing_executors])
+@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.differing_executors])
 def test_mutations_of_a_valid_file(name: str, changes: list[tuple[str, float, bytes]]) -> None:
     holds_the_law(name, mutate(READERS[name][0], changes))

@@ -36,7 +36,7 @@ def test_bytes_come_out_whole(value: bytes, protocol: int) -> None:
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64])
 def test_plain_arrays_come_out_as_they_went_in(protocol: int, order: Any, dtype: type) -> None:
-    array = np.asarray(np.arange(12).reshape(3, 4), dtype, order=order)
+    array: np.ndarray[Any, Any] = np.asarray(np.arange(12).reshape(3, 4), dtype, order=order)
     read = read_plain_pickle(pickle.dumps({"data": array}, protocol), "here")
     assert isinstance(read, dict)
     assert read["data"].dtype == dtype

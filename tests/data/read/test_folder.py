@@ -1,0 +1,120 @@
+"""Own images of any size and mode."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from rkcnn.data.read.folder import find_images, grey, read_folder
+from rkcnn.error import InputError
+
+
+def refuse(_: Path, error: InputError) -> None:
+    raise error
+
+
+def read_one(path: Path, size: int, channels: int = 3) -> Any:
+    return next(read_folder(((path, 0),), size, channels, 10**9, refuse)).pixels[0]
+
+
+def ramp(height: int = 8, width: int = 8) -> Any:
+    return np.arange(height * width * 3, dtype=np.uint8).reshape(height, width, 3)
+
+
+def test_a_picture_of_the_right_size_is_untouched(tmp_path: Path) -> None:
+    Image.fromarray(ramp()).save(tmp_path / "a.png")
+    assert (read_one(tmp_path / "a.png", 8) == ramp()).all()
+
+
+def test_a_wide_picture_is_scaled_and_cropped_to_its_middle(tmp_path: Path) -> None:
+    pixels = np.zeros((20, 60, 3), np.uint8)
+    pixels[:, 20:40] = 200  # the middle square alone
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    assert (read_one(tmp_path / "a.png", 20) == 200).all()
+    assert read_one(tmp_path / "a.png", 10).shape == (10, 10, 3)
+
+
+def test_every_mode_becomes_eight_bit_rgb(tmp_path: Path) -> None:
+    colour = np.full((4, 4, 3), (10, 20, 30), np.uint8)
+    deep = np.full((4, 4), 257 * 99, np.uint16)
+    clear = np.full((4, 4, 4), (100, 50, 200, 0), np.uint8)
+    clear[:2, :, 3] = 255
+    pictures = {
+        "rgb": Image.fromarray(colour),
+        "grey": Image.fromarray(colour[..., 1]),
+        "palette": Image.fromarray(colour).quantize(4),
+        "deep": Image.fromarray(deep),
+        "rgba": Image.fromarray(clear),
+        "la": Image.fromarray(clear).convert("LA"),
+        "one": Image.fromarray(np.full((4, 4), 255, np.uint8)).convert("1"),
+    }
+    read = {}
+    for name, picture in pictures.items():
+        picture.save(tmp_path / f"{name}.png")
+        read[name] = read_one(tmp_path / f"{name}.png", 4)
+    assert (read["rgb"] == colour).all()
+    assert (read["grey"] == 20).all()
+    assert (read["palette"] == colour).all()
+    assert (read["deep"] == 99).all()  # not clipped to 255
+    assert (read["rgba"][:2] == (100, 50, 200)).all()
+    assert (read["rgba"][2:] == 0).all()  # transparent is black
+    assert (read["la"][2:] == 0).all()
+    assert (read["one"] == 255).all()
+
+
+def test_half_transparent_is_half_black(tmp_path: Path) -> None:
+    Image.fromarray(np.full((2, 2, 4), (200, 100, 50, 128), np.uint8)).save(tmp_path / "a.png")
+    assert read_one(tmp_path / "a.png", 2)[0, 0].tolist() == [100, 50, 25]
+
+
+def test_a_photograph_on_its_side_is_put_upright(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[274] = 6  # turn right by 90 degrees
+    pixels = np.zeros((16, 16, 3), np.uint8)
+    pixels[:8] = 255
+    Image.fromarray(pixels).save(tmp_path / "a.jpg", exif=exif, quality=95)
+    upright = read_one(tmp_path / "a.jpg", 16)
+    assert upright[:, 12:].mean() > 250
+    assert upright[:, :4].mean() < 5
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "webp"])
+def test_formats(suffix: str, tmp_path: Path) -> None:
+    Image.fromarray(np.full((9, 9, 3), 120, np.uint8)).save(tmp_path / f"a.{suffix}")
+    assert abs(int(read_one(tmp_path / f"a.{suffix}", 4).mean()) - 120) <= 2
+
+
+def test_all_grey_is_found_by_the_headers(tmp_path: Path) -> None:
+    Image.fromarray(ramp()[..., 0]).save(tmp_path / "a.png")
+    Image.fromarray(ramp()).save(tmp_path / "b.png")
+    files = [(tmp_path / name, 0) for name in ("a.png", "b.png")]
+    assert grey(tuple(files[:1]), 10**9, refuse)
+    assert not grey(tuple(files), 10**9, refuse)
+    assert read_one(tmp_path / "a.png", 8, channels=1).shape == (8, 8, 1)
+
+
+def test_classes_are_subfolders_by_name(tmp_path: Path) -> None:
+    for name in ("b/2.PNG", "b/1.jpeg", "a/x.webp", "a/notes.txt", "a/.hidden.png", ".git/y.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    found = find_images(tmp_path)
+    assert found.classes == ("a", "b")
+    assert [(path.name, label) for path, label in found.files] == [("x.webp", 0), ("1.jpeg", 1), ("2.PNG", 1)]
+
+
+def test_an_empty_class_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no subfolders"):
+        find_images(tmp_path)
+    (tmp_path / "a").mkdir()
+    with pytest.raises(InputError, match="class with no image"):
+        find_images(tmp_path)
+
+
+def test_a_text_file_named_png_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_text("not a picture")
+    with pytest.raises(InputError, match=r"a\.png: can't be read as PNG"):
+        read_one(tmp_path / "a.png", 8)

@@ -1,0 +1,106 @@
+"""Files made to exhaust memory, read in a process of their own whose whole growth is measured."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import struct
+import subprocess
+import sys
+import zipfile
+import zlib
+from pathlib import Path
+
+import pytest
+
+
+def png_claiming(width: int, height: int, size: int, colour: int = 2) -> bytes:
+    """A PNG of `size` bytes whose header claims width x height."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    head = chunk(b"IHDR", struct.pack(">2I5B", width, height, 8, colour, 0, 0, 0))
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + head
+        + chunk(b"IDAT", zlib.compress(bytes(1000)) + bytes(size))
+        + chunk(b"IEND", b"")
+    )
+
+
+def crowded_zip() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for number in range(60_000):
+            archive.writestr(f"{number:05}", b"")
+    return file.getvalue()
+
+
+def bomb(header: bytes, size: int) -> bytes:
+    return gzip.compress(header + bytes(size), 1)
+
+
+FILES = {
+    "idx claims 47 MB and holds none": lambda: struct.pack(">4I", 0x803, 60_000, 28, 28),
+    "idx.gz bomb of 200 MB": lambda: bomb(struct.pack(">4I", 0x803, 200, 1000, 1000), 200_000_000),
+    "idx.gz labels in millions": lambda: bomb(struct.pack(">2I", 0x801, 60_000_000), 60_000_000),
+    "pickle of empty lists": lambda: b"\x80\x02" + b"]" * 20_000_000,
+    "pickle of a huge memo": lambda: b"\x80\x02]r\xff\xff\xff\xff.",
+    "pickle of a huge bytearray": lambda: b"\x80\x05\x96" + (2**40).to_bytes(8, "little"),
+    "json of empty lists": lambda: b"[" + b"[]," * 10_000_000 + b"[]]",
+    "npz with a crowded table": crowded_zip,
+    "png claims 80 million pixels": lambda: png_claiming(10_000, 8_000, 20_000),
+    "png claims 4 billion pixels": lambda: png_claiming(65_000, 65_000, 20_000),
+    "mat claims an element of 2 GB": lambda: (
+        b"MATLAB 5.0".ljust(124) + b"\0\1IM" + struct.pack("<2I", 14, 2**31)
+    ),
+}
+CODE = """
+import io, resource, sys
+from pathlib import Path
+import numpy as np
+from PIL import Image
+from rkcnn.data.read.cifar_pickle import read_cifar_pickle
+from rkcnn.data.read.folder import read_folder
+from rkcnn.data.read.idx import read_idx
+from rkcnn.data.read.mat5 import read_mat5
+from rkcnn.data.read.npz import read_npz
+from rkcnn.data.read.png_sheet import read_json_labels
+from rkcnn.error import InputError
+path, limit = Path(sys.argv[1]), 77_000_000
+def bad(path, error):
+    raise error
+readers = {
+    "idx": lambda f: read_idx(f, io.BytesIO(b""), "here", limit),
+    "labels": lambda f: read_idx(io.BytesIO(bytes.fromhex("00000803" + 3 * "00000001" + "ff")), f, "here", limit),
+    "pickle": lambda f: read_cifar_pickle(f, "here", limit),
+    "json": lambda f: read_json_labels(f, "here"),
+    "npz": lambda f: read_npz(f, "here", limit),
+    "png": lambda f: list(read_folder(((path, 0),), 32, 3, limit * 50, bad)),
+    "mat": lambda f: read_mat5(f, "here", limit),
+}
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+with path.open("rb") as file:
+    try:
+        readers[sys.argv[2]](file)
+    except InputError as error:
+        print(error, file=sys.stderr)
+    else:
+        sys.exit("read, and should not have been")
+print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
+"""
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_memory_stays_in_proportion_to_the_file(name: str, tmp_path: Path) -> None:
+    reader = "labels" if "labels" in name else name.split()[0].split(".")[0]
+    path = tmp_path / "file"
+    path.write_bytes(FILES[name]())
+    code = f"import sys; sys.path[:0] = {sys.path!r}\n{CODE}"
+    done = subprocess.run(
+        [sys.executable, "-c", code, path, reader], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < (64 << 20) + 3 * path.stat().st_size
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,126 @@
+"""Every published packaging of real pictures reads to the same pixels and labels."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy.io import savemat
+
+from rkcnn.data import layout
+from rkcnn.data.layout import Layout
+from rkcnn.data.sets import SETS
+from rkcnn.data.shelf import Shelf
+
+SHARED = Path(os.environ.get("RKCNN_SHARED") or Path(__file__).parents[2] / ".." / "shared")
+LIMIT = 1_000_000
+
+
+def shelf(files: dict[str, bytes]) -> Shelf:
+    return Shelf("here", {name: bytearray(data) for name, data in files.items()})
+
+
+def pictures(count: int) -> tuple[Any, Any, Any]:
+    random = np.random.RandomState(count)
+    pixels = random.randint(0, 256, (count, 32, 32, 3), np.uint8)
+    return pixels, random.randint(0, 10, count), random.randint(0, 20, count)
+
+
+def binary(pixels: Any, *labels: Any) -> bytes:
+    planes = pixels.transpose(0, 3, 1, 2).reshape(len(pixels), -1)
+    columns = [label[:, None].astype(np.uint8) for label in labels]
+    return bytes(np.concatenate([*columns, planes], 1).tobytes())
+
+
+def read(found: Layout, files: dict[str, bytes]) -> dict[str, tuple[Any, Any]]:
+    read: dict[str, tuple[list[Any], list[Any]]] = {}
+    for name, part in found.read(shelf(files), LIMIT):
+        pixels, labels = read.setdefault(name, ([], []))
+        pixels.append(part.pixels)
+        labels.append(part.labels)
+    return {name: (np.concatenate(pixels), np.concatenate(labels)) for name, (pixels, labels) in read.items()}
+
+
+def test_cifar_10_reads_alike_from_binary_and_pickles() -> None:
+    batches = [pictures(3 + number) for number in range(6)]
+    as_binary, as_pickles, _ = layout.CIFAR10
+    rows = {
+        name: binary(pixels, labels)
+        for name, (pixels, labels, _) in zip(as_binary.files, batches, strict=True)
+    }
+    pickles = {
+        name: pickle.dumps(
+            {b"data": pixels.transpose(0, 3, 1, 2).reshape(-1, 3072), b"labels": labels.tolist()}, 2
+        )
+        for name, (pixels, labels, _) in zip(as_pickles.files, batches, strict=True)
+    }
+    for parts in (read(as_binary, rows), read(as_pickles, pickles)):
+        assert (parts["train"][0] == np.concatenate([pixels for pixels, _, _ in batches[:5]])).all()
+        assert (parts["test"][1] == batches[5][1]).all()
+
+
+def test_cifar_10_sheets_take_their_labels_in_turn() -> None:
+    sheets = layout.CIFAR10[2]
+    pixels = np.zeros((10_000, 1024, 3), np.uint8)
+    files = {}
+    for number, name in enumerate(name for name in sheets.files if name.endswith(".png")):
+        pixels[:, 0] = number
+        file = io.BytesIO()
+        Image.fromarray(pixels).save(file, "PNG", compress_level=1)
+        files[name] = file.getvalue()
+    files["train_lables.json"] = json.dumps([number for number in range(5) for _ in range(10_000)]).encode()
+    files["test_lables.json"] = json.dumps([5] * 10_000).encode()
+    seen = []
+    for name, part in sheets.read(shelf(files), 40_000_000):
+        assert (part.pixels[:, 0, 0, 0] == part.labels).all()
+        seen.append(name)
+    assert seen == ["train"] * 5 + ["test"]
+
+
+def test_cifar_100_and_svhn_read_their_own_forms() -> None:
+    pixels, labels, coarse = pictures(5)
+    parts = read(layout.CIFAR100[0], dict.fromkeys(("train.bin", "test.bin"), binary(pixels, coarse, labels)))
+    assert (parts["train"][0] == pixels).all()
+    assert (parts["test"][1] == labels).all()
+    file = io.BytesIO()
+    savemat(file, {"X": pixels.transpose(1, 2, 3, 0), "y": np.where(labels == 0, 10, labels)[:, None]})
+    for found, count in ((layout.SVHN[0], 5), (layout.SVHN_EXTRA[0], 10)):
+        parts = read(found, dict.fromkeys(found.files, file.getvalue()))
+        assert len(parts["train"][0]) == count
+        assert (parts["test"][0] == pixels).all()
+        assert (parts["test"][1] == labels).all()
+
+
+def test_every_set_has_sources_that_its_layouts_can_read() -> None:
+    for data in SETS.values():
+        for found in data.layouts:
+            assert found.archive in ("", *found.remote) or found.npm
+            assert set(found.md5) <= set(found.files)
+            assert all(mirror.startswith("https://") and mirror.endswith("/") for mirror in found.mirrors)
+            if found.archive:
+                assert found.folder
+
+
+@pytest.mark.skipif(not (SHARED / "data").is_dir(), reason="needs the real files in ../shared/data")
+def test_a_slice_of_real_svhn_reads_as_it_was_published() -> None:
+    sys.path.append(str(SHARED / "data"))
+    from unpack import HERE  # type: ignore[import-not-found]
+
+    labels = np.load(HERE / "svhn_labels.npz")["train_labels"][:50]
+    pixels = np.random.RandomState(0).randint(0, 256, (50, 32, 32, 3), np.uint8)
+    file = io.BytesIO()
+    savemat(
+        file,
+        {"X": pixels.transpose(1, 2, 3, 0), "y": np.where(labels == 0, 10, labels)[:, None]},
+        do_compression=True,
+    )
+    parts = read(layout.SVHN[0], dict.fromkeys(layout.SVHN[0].files, file.getvalue()))
+    assert (parts["train"][1] == labels).all()

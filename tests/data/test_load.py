@@ -1,0 +1,76 @@
+"""Sets by name: the bundled one at once, real ones wherever their files are."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from rkcnn.data.load import find, load
+from rkcnn.data.sources import Sources
+from rkcnn.error import InputError
+
+SHARED = Path(os.environ.get("RKCNN_SHARED") or Path(__file__).parents[2] / ".." / "shared")
+needs_shared = pytest.mark.skipif(
+    not (SHARED / "data").is_dir(), reason="needs the real files in ../shared/data"
+)
+
+
+def test_mnist_mini_is_real_mnist_bundled_and_needs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RKCNN_DATA", str(tmp_path))
+    train, test = load("mnist-mini", Sources(offline=True))
+    assert (len(train), len(test)) == (10_000, 2_000)
+    assert (train.mean, train.std) == ((0.0,), (1.0,))
+    assert train.verified
+    assert train.labels[:10].tolist() == [5, 0, 4, 1, 9, 2, 1, 3, 1, 4]
+    assert train.pixels_sha256 == hashlib.sha256(train.pixels.numpy().tobytes()).hexdigest()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_mnist_mini_weighs_less_than_two_and_a_half_megabytes() -> None:
+    from importlib.resources import files
+
+    folder = Path(str(files("rkcnn.data") / "bundled"))
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 2_500_000
+
+
+def test_an_unknown_name_gets_the_nearest_one() -> None:
+    with pytest.raises(InputError, match=r"no data set is called 'cifar-10'; did you mean cifar10\?"):
+        find("cifar-10")
+    with pytest.raises(InputError, match="there are mnist-mini, mnist,"):
+        find("zzz")
+
+
+@pytest.fixture(scope="session")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """CIFAR-100 in its published form, from ../shared."""
+    folder = tmp_path_factory.mktemp("shared")
+    script = SHARED / "data" / "unpack.py"
+    subprocess.run([sys.executable, script, "cifar100", folder], check=True, timeout=250)
+    return folder
+
+
+@needs_shared
+def test_the_whole_of_cifar_100_checks_out_and_opens_at_once(unpacked: Path) -> None:
+    sources = Sources(data_dir=unpacked, offline=True)
+    train, test = load("cifar100", sources)
+    assert (train.pixels.shape, test.pixels.shape) == ((50_000, 32, 32, 3), (10_000, 32, 32, 3))
+    assert train.verified
+    assert torch.bincount(train.labels).tolist() == [500] * 100
+    assert train.classes[int(train.labels[0])] == "cattle"
+    start = time.perf_counter()
+    coarse = load("cifar100-coarse", sources)[0]
+    assert time.perf_counter() - start < 0.5  # the same decoded copy, memory-mapped
+    assert torch.bincount(coarse.labels).tolist() == [2500] * 20
+    assert coarse.classes[int(coarse.labels[0])] == "large_omnivores_and_herbivores"
+    coarse.pixels[0] = 0  # stays in this process
+    assert load("cifar100", sources)[0].pixels[0].sum() > 0
+    train.check()

@@ -1,0 +1,140 @@
+"""folder:PATH and npz:PATH through the one way in."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from rkcnn.data.load import load
+from rkcnn.data.own import Own
+from rkcnn.error import InputError
+
+
+@pytest.fixture(autouse=True)
+def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("RKCNN_DATA", str(tmp_path / "data"))
+
+
+def picture(path: Path, colour: tuple[int, int, int], size: tuple[int, int] = (20, 30)) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", size, colour).save(path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    root = tmp_path / "photos"
+    for number in range(4):
+        picture(root / "train" / "cat" / f"{number}.png", (number, 0, 0), (20 + number, 30))
+        picture(root / "train" / "dog" / f"{number}.webp", (200, 0, 0))
+    picture(root / "val" / "dog" / "x.jpg", (200, 0, 0))
+    return root
+
+
+def test_a_folder_with_train_and_val(folder: Path) -> None:
+    train, test = load(f"folder:{folder}")
+    assert (train.classes, len(train), len(test)) == (("cat", "dog"), 8, 1)
+    assert train.pixels.shape == (8, 32, 32, 3)
+    assert train.pixels[:4, 5, 5, 0].tolist() == [0, 1, 2, 3]
+    assert test.labels.tolist() == [1]  # by the training set's names, though val/ has one class alone
+    assert train.mean[0] == pytest.approx(train.pixels[..., 0].double().mean().item() / 255)
+    assert train.std[0] == pytest.approx(train.pixels[..., 0].double().std(correction=0).item() / 255)
+    assert train.std[1] == 1.0  # no deviation to divide by
+    assert not train.verified
+
+
+def test_size_is_a_choice_and_decoding_happens_once(folder: Path, tmp_path: Path) -> None:
+    load(f"folder:{folder}", own=Own(size=16))
+    stored = next((tmp_path / "data" / "decoded").glob("own-*"))
+    before = (stored / "train.pixels").stat().st_ino
+    assert load(f"folder:{folder}", own=Own(size=16))[0].pixels.shape[1:] == (16, 16, 3)
+    assert (stored / "train.pixels").stat().st_ino == before
+    picture(folder / "train" / "cat" / "0.png", (99, 0, 0))
+    assert load(f"folder:{folder}", own=Own(size=16))[0].pixels[0, 0, 0, 0] == 99  # changed, so read again
+
+
+def test_classes_alone_with_a_stated_split(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"state the share to set apart, say --split 0\.2"):
+        load(f"folder:{folder / 'train'}")
+    train, test = load(f"folder:{folder / 'train'}", own=Own(split=0.25))
+    assert (len(train), len(test)) == (6, 2)
+    again = load(f"folder:{folder / 'train'}", own=Own(split=0.25, size=8))
+    assert again[1].labels.tolist() == test.labels.tolist()
+
+
+def test_mixed_sizes_and_modes_become_one(folder: Path) -> None:
+    cat = folder / "train" / "cat"
+    Image.new("L", (9, 50), 7).save(cat / "grey.png")
+    Image.new("RGBA", (64, 64), (1, 2, 3, 255)).save(cat / "rgba.png")
+    Image.new("P", (10, 10)).save(cat / "palette.png")
+    Image.fromarray(np.full((5, 5), 257 * 40, np.uint16)).save(cat / "sixteen.png")
+    train, _ = load(f"folder:{folder}")
+    by_name = dict(
+        zip(sorted(path.name for path in cat.iterdir()), train.pixels[:8, 9, 9].tolist(), strict=True)
+    )
+    assert by_name["grey.png"] == [7, 7, 7]
+    assert by_name["rgba.png"] == [1, 2, 3]
+    assert by_name["sixteen.png"] == [40, 40, 40]
+
+
+def test_only_grey_pictures_have_one_channel(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        for part in ("train", "test"):
+            (tmp_path / "grey" / part / name).mkdir(parents=True)
+            Image.new("L", (8, 8), 50).save(tmp_path / "grey" / part / name / "x.png")
+    assert load(f"folder:{tmp_path / 'grey'}")[0].pixels.shape == (2, 32, 32, 1)
+
+
+def test_a_bad_file_is_named_and_skipped_only_if_told(folder: Path, tmp_path: Path) -> None:
+    (folder / "train" / "cat" / "9.png").write_text("hello")
+    with pytest.raises(InputError, match=r"9\.png: can't be read as .*--skip-bad would leave it out"):
+        load(f"folder:{folder}")
+    assert not list((tmp_path / "data").rglob("*.pixels"))
+    assert len(load(f"folder:{folder}", own=Own(skip_bad=True))[0]) == 8
+
+
+@pytest.mark.parametrize(
+    ("change", "own", "says"),
+    [
+        (lambda root: (root / "train" / "eel").mkdir(), Own(), "eel: is a class with no image"),
+        (lambda root: picture(root / "val" / "eel" / "1.png", (0, 0, 0)), Own(), "class eel is not in"),
+        (
+            lambda root: os.rename(root / "val", root / "other"),
+            Own(),
+            r"needs train/ and test/ \(or val/\) both",
+        ),
+        (lambda root: None, Own(max_bytes=20_000), "more than --max-bytes 20000"),
+        (lambda root: None, Own(split=1.5), "must be a share between 0 and 1"),
+        (lambda root: None, Own(size=0), "must be 1 pixel or more"),
+    ],
+)
+def test_refuses_folders(change: Any, own: Own, says: str, folder: Path) -> None:
+    change(folder)
+    with pytest.raises(InputError, match=says):
+        load(f"folder:{folder}", own=own)
+
+
+@pytest.mark.parametrize("name", ["folder:/no/such/place", "npz:/no/such/file.npz"])
+def test_refuses_what_is_not_there(name: str) -> None:
+    with pytest.raises(InputError, match="is no fol?[il]"):
+        load(name)
+
+
+def test_npz_with_and_without_a_test_set(tmp_path: Path) -> None:
+    pixels = np.random.RandomState(0).randint(0, 256, (10, 12, 12, 3), np.uint8)
+    labels = np.arange(10) % 3
+    np.savez(tmp_path / "both.npz", x_train=pixels, y_train=labels, x_test=pixels[:2], y_test=labels[:2])
+    train, test = load(f"npz:{tmp_path / 'both.npz'}")
+    assert (train.pixels.numpy() == pixels).all()
+    assert test.labels.tolist() == [0, 1]
+    np.savez(tmp_path / "one.npz", x_train=pixels, y_train=labels)
+    train, test = load(f"npz:{tmp_path / 'one.npz'}", own=Own(split=0.2))
+    assert (len(train), len(test)) == (8, 2)
+    with pytest.raises(InputError, match="leaves one of the two sets empty"):
+        load(f"npz:{tmp_path / 'one.npz'}", own=Own(split=0.01))
+    with pytest.raises(InputError, match="an .npz is not resized"):
+        load(f"npz:{tmp_path / 'both.npz'}", own=Own(size=32))
