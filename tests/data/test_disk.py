@@ -24,7 +24,7 @@ def can_mount() -> bool:
 
 
 def run_mounted(mount: str, folder: Path, code: str) -> subprocess.CompletedProcess[str]:
-    """Runs Python code in a mount namespace of its own, where `mount` has been done; lists what is left there."""
+    """Runs Python code in a mount namespace of its own after `mount`; lists what is left there."""
     script = (
         f'mount --make-rprivate / && {mount} && "$@"; code=$?; find "$FOLDER" -type f -size +0; exit $code'
     )
@@ -89,6 +89,6 @@ def test_a_full_disk_under_the_contact_sheet(tmp_path: Path, prelude: str) -> No
 
 def test_a_file_in_the_way_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(DiskError, match="a part of it is a file, not a folder; do other"):
-        with writing_to(tmp_path / "file" / "x", "do other"):
-            (tmp_path / "file" / "x").write_text("")
+    says = "a part of it is a file, not a folder; do other"
+    with pytest.raises(DiskError, match=says), writing_to(tmp_path / "file" / "x", "do other"):
+        (tmp_path / "file" / "x").write_text("")

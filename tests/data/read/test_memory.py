@@ -69,11 +69,12 @@ from rkcnn.data.read.npz import read_npz
 from rkcnn.data.read.png_sheet import read_json_labels
 from rkcnn.error import InputError
 path, limit = Path(sys.argv[1]), 77_000_000
+one_pixel = bytes.fromhex("00000803" + 3 * "00000001" + "ff")
 def bad(path, error):
     raise error
 readers = {
     "idx": lambda f: read_idx(f, io.BytesIO(b""), "here", limit),
-    "labels": lambda f: read_idx(io.BytesIO(bytes.fromhex("00000803" + 3 * "00000001" + "ff")), f, "here", limit),
+    "labels": lambda f: read_idx(io.BytesIO(one_pixel), f, "here", limit),
     "pickle": lambda f: read_cifar_pickle(f, "here", limit),
     "json": lambda f: read_json_labels(f, "here"),
     "npz": lambda f: read_npz(f, "here", limit),

@@ -1,0 +1,32 @@
+"""Rate and time left."""
+
+from __future__ import annotations
+
+import io
+
+from rkcnn.data.progress import Progress, describe
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_describes_done_rate_and_time_left() -> None:
+    assert describe("a.gz", 30_000_000, 170_000_000, 2e6) == "a.gz: 30.0 of 170.0 MB, 2.0 MB/s, 1:10 left"
+    assert describe("a.gz", 30_000_000, None, 2e6) == "a.gz: 30.0 MB, 2.0 MB/s"
+
+
+def test_a_terminal_gets_one_line_a_log_gets_few() -> None:
+    for out, lines in ((Terminal(), 1), (io.StringIO(), 2)):
+        progress = Progress(out)
+        progress.start(0)
+        for done in range(1001):
+            progress.advance("a", done, 1000)
+        assert out.getvalue().count("\n") == lines
+
+
+def test_nobody_asked_nobody_told() -> None:
+    progress = Progress()
+    progress.note("x")
+    progress.advance("a", 1, 1)
