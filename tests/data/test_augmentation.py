@@ -12,33 +12,33 @@ from torch import Tensor
 from rkcnn.data.augmentation import NONE, Augmentation
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
+from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
 
 PAPER = {"mnist": Augmentation(padding=4), "cifar": Augmentation(padding=4, flip=True), "svhn": NONE}
 
 
 def reference(augmentation: Augmentation, picture: Tensor, drawn: list[int], images: Images) -> Tensor:
-    """One picture, the way RandomCrop, RandomHorizontalFlip, ToTensor and Normalize define it."""
+    """One picture, the way RandomCrop, RandomHorizontalFlip and Normalize define it, in plain numpy."""
     top, left, flip, hole_top, hole_left = drawn
-    height, width, channels = picture.shape
+    channels, height, width = picture.shape
     p = augmentation.padding
-    padded = np.zeros((height + 2 * p, width + 2 * p, channels), np.uint8)
-    padded[p : p + height, p : p + width] = picture.numpy()
-    out = padded[top : top + height, left : left + width].copy()
+    padded = np.zeros((channels, height + 2 * p, width + 2 * p), np.uint8)
+    padded[:, p : p + height, p : p + width] = picture.numpy()
+    out = padded[:, top : top + height, left : left + width].copy()
     if flip:
-        out = out[:, ::-1].copy()
+        out = out[:, :, ::-1].copy()
     for y in range(height):
         for x in range(width):
             if 0 <= y - hole_top < augmentation.cutout and 0 <= x - hole_left < augmentation.cutout:
-                out[y, x] = 0
-    planes = torch.from_numpy(out).permute(2, 0, 1).float() / 255
-    mean, std = (torch.tensor(values).view(-1, 1, 1) for values in (images.mean, images.std))
-    return (planes - mean) / std
+                out[:, y, x] = 0
+    shift, scale = images.normalisation()
+    return (torch.from_numpy(out).float() - shift) * scale
 
 
 def made(channels: int, height: int, width: int, seed: int = 0) -> Images:
     generator = torch.Generator().manual_seed(seed)
-    pixels = torch.randint(0, 256, (7, height, width, channels), dtype=torch.uint8, generator=generator)
+    pixels = torch.randint(0, 256, (7, channels, height, width), dtype=torch.uint8, generator=generator)
     statistics = (
         (0.49139968, 0.48215841, 0.44653091)[:channels],
         (0.24703223, 0.24348513, 0.26158784)[:channels],
@@ -50,8 +50,7 @@ def made(channels: int, height: int, width: int, seed: int = 0) -> Images:
 
 def apply(augmentation: Augmentation, images: Images, drawn: Tensor) -> Tensor:
     count = len(drawn)
-    mean, std = torch.tensor(images.mean), torch.tensor(images.std)
-    return augmentation.apply(images.pixels[:count], drawn, mean, std)
+    return augmentation.apply(images.pixels[:count], drawn, *images.normalisation())
 
 
 @given(
@@ -83,11 +82,22 @@ def test_the_recipes_of_the_paper_on_real_images(recipe: str) -> None:
         assert torch.equal(result, reference(PAPER[recipe], picture, numbers, train))
 
 
+def test_normalisation_is_that_of_to_tensor_and_normalize() -> None:
+    """To 1e-6, for every pixel value there is and the statistics of every set."""
+    for data in SETS.values():
+        values = torch.arange(256, dtype=torch.uint8).view(256, 1, 1, 1).expand(256, data.shape[2], 1, 1)
+        labels = torch.zeros(256, dtype=torch.int64)
+        images = Images(data.name, "all", values, labels, data.classes, data.mean, data.std, False, "", "")
+        batch = NONE.apply(values, torch.zeros(256, 5, dtype=torch.int64), *images.normalisation())
+        mean, std = (torch.tensor(numbers).view(-1, 1, 1) for numbers in (data.mean, data.std))
+        assert torch.allclose(batch, (values.float() / 255 - mean) / std, rtol=0, atol=1e-6)
+
+
 def test_padding_is_black_before_normalisation() -> None:
     images = made(3, 8, 8)
     drawn = torch.tensor([[0, 0, 0, 0, 0]])
     corner = apply(Augmentation(padding=4), images, drawn)[0, :, 0, 0]
-    assert torch.equal(corner, -torch.tensor(images.mean) / torch.tensor(images.std))
+    assert torch.allclose(corner, -torch.tensor(images.mean) / torch.tensor(images.std), rtol=0, atol=1e-6)
     assert (corner != 0).all()
 
 
@@ -103,7 +113,7 @@ def test_takes_no_branch_on_a_value_so_that_a_compiler_takes_it_in() -> None:
     augmentation, images = Augmentation(4, True, 8), made(3, 32, 32)
     drawn = augmentation.draw(0, 0, torch.arange(7), 32, 32)
     compiled = torch.compile(augmentation.apply, backend="aot_eager", fullgraph=True)
-    batch = compiled(images.pixels, drawn, torch.tensor(images.mean), torch.tensor(images.std))
+    batch = compiled(images.pixels, drawn, *images.normalisation())
     assert torch.equal(batch, apply(augmentation, images, drawn))
 
 

@@ -15,7 +15,7 @@ from rkcnn.error import InputError
 
 
 def make(count: int) -> Images:
-    pixels = torch.arange(count).remainder(251).to(torch.uint8).view(-1, 1, 1, 1).expand(-1, 2, 3, 1)
+    pixels = torch.arange(count).remainder(251).to(torch.uint8).view(-1, 1, 1, 1).expand(-1, 1, 2, 3)
     labels = torch.arange(count).remainder(4)
     return Images("made", "train", pixels, labels, ("a", "b", "c", "d"), (0.0,), (1.0,), False, "", "")
 
@@ -23,10 +23,10 @@ def make(count: int) -> Images:
 @pytest.mark.parametrize(
     ("field", "value", "says"),
     [
-        ("pixels", torch.zeros(5, 2, 3, 1), "uint8"),
+        ("pixels", torch.zeros(5, 1, 2, 3), "uint8"),
         ("pixels", torch.zeros(5, 2, 3, dtype=torch.uint8), "uint8"),
-        ("pixels", torch.zeros(0, 2, 3, 1, dtype=torch.uint8), "none of them 0"),
-        ("pixels", torch.zeros(4, 2, 3, 1, dtype=torch.uint8), "4 images need"),
+        ("pixels", torch.zeros(0, 1, 2, 3, dtype=torch.uint8), "none of them 0"),
+        ("pixels", torch.zeros(4, 1, 2, 3, dtype=torch.uint8), "4 images need"),
         ("labels", torch.full((5,), 4), "must be 0 to 3"),
         ("labels", torch.full((5,), -1), "must be 0 to 3"),
         ("labels", torch.zeros(5, dtype=torch.uint8), "int64"),
@@ -69,7 +69,7 @@ def test_split_refuses_all_or_none(held: int) -> None:
 def test_check_sees_a_changed_pixel_and_a_changed_label() -> None:
     train, _ = load("mnist-mini")
     train.check()
-    train.pixels[17, 3, 3, 0] ^= 1
+    train.pixels[17, 0, 3, 3] ^= 1
     with pytest.raises(InputError, match="pixels have changed"):
         train.check()
     train, _ = load("mnist-mini")

@@ -62,7 +62,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_whole_of_cifar_100_checks_out_and_opens_at_once(unpacked: Path) -> None:
     sources = Sources(data_dir=unpacked, offline=True)
     train, test = load("cifar100", sources)
-    assert (train.pixels.shape, test.pixels.shape) == ((50_000, 32, 32, 3), (10_000, 32, 32, 3))
+    assert (train.pixels.shape, test.pixels.shape) == ((50_000, 3, 32, 32), (10_000, 3, 32, 32))
     assert train.verified
     assert torch.bincount(train.labels).tolist() == [500] * 100
     assert train.classes[int(train.labels[0])] == "cattle"

@@ -38,11 +38,11 @@ def folder(tmp_path: Path) -> Path:
 def test_a_folder_with_train_and_val(folder: Path) -> None:
     train, test = load(f"folder:{folder}")
     assert (train.classes, len(train), len(test)) == (("cat", "dog"), 8, 1)
-    assert train.pixels.shape == (8, 32, 32, 3)
-    assert train.pixels[:4, 5, 5, 0].tolist() == [0, 1, 2, 3]
+    assert train.pixels.shape == (8, 3, 32, 32)
+    assert train.pixels[:4, 0, 5, 5].tolist() == [0, 1, 2, 3]
     assert test.labels.tolist() == [1]  # by the training set's names, though val/ has one class alone
-    assert train.mean[0] == pytest.approx(train.pixels[..., 0].double().mean().item() / 255)
-    assert train.std[0] == pytest.approx(train.pixels[..., 0].double().std(correction=0).item() / 255)
+    assert train.mean[0] == pytest.approx(train.pixels[:, 0].double().mean().item() / 255)
+    assert train.std[0] == pytest.approx(train.pixels[:, 0].double().std(correction=0).item() / 255)
     assert train.std[1] == 1.0  # no deviation to divide by
     assert not train.verified
 
@@ -51,7 +51,7 @@ def test_size_is_a_choice_and_decoding_happens_once(folder: Path, tmp_path: Path
     load(f"folder:{folder}", own=Own(size=16))
     stored = next((tmp_path / "data" / "decoded").glob("own-*"))
     before = (stored / "train.pixels").stat().st_ino
-    assert load(f"folder:{folder}", own=Own(size=16))[0].pixels.shape[1:] == (16, 16, 3)
+    assert load(f"folder:{folder}", own=Own(size=16))[0].pixels.shape[1:] == (3, 16, 16)
     assert (stored / "train.pixels").stat().st_ino == before
     picture(folder / "train" / "cat" / "0.png", (99, 0, 0))
     assert load(f"folder:{folder}", own=Own(size=16))[0].pixels[0, 0, 0, 0] == 99  # changed, so read again
@@ -74,7 +74,7 @@ def test_mixed_sizes_and_modes_become_one(folder: Path) -> None:
     Image.fromarray(np.full((5, 5), 257 * 40, np.uint16)).save(cat / "sixteen.png")
     train, _ = load(f"folder:{folder}")
     by_name = dict(
-        zip(sorted(path.name for path in cat.iterdir()), train.pixels[:8, 9, 9].tolist(), strict=True)
+        zip(sorted(path.name for path in cat.iterdir()), train.pixels[:8, :, 9, 9].tolist(), strict=True)
     )
     assert by_name["grey.png"] == [7, 7, 7]
     assert by_name["rgba.png"] == [1, 2, 3]
@@ -86,7 +86,7 @@ def test_only_grey_pictures_have_one_channel(tmp_path: Path) -> None:
         for part in ("train", "test"):
             (tmp_path / "grey" / part / name).mkdir(parents=True)
             Image.new("L", (8, 8), 50).save(tmp_path / "grey" / part / name / "x.png")
-    assert load(f"folder:{tmp_path / 'grey'}")[0].pixels.shape == (2, 32, 32, 1)
+    assert load(f"folder:{tmp_path / 'grey'}")[0].pixels.shape == (2, 1, 32, 32)
 
 
 def test_a_bad_file_is_named_and_skipped_only_if_told(folder: Path, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_npz_with_and_without_a_test_set(tmp_path: Path) -> None:
     labels = np.arange(10) % 3
     np.savez(tmp_path / "both.npz", x_train=pixels, y_train=labels, x_test=pixels[:2], y_test=labels[:2])
     train, test = load(f"npz:{tmp_path / 'both.npz'}")
-    assert (train.pixels.numpy() == pixels).all()
+    assert (train.pixels.numpy() == pixels.transpose(0, 3, 1, 2)).all()
     assert test.labels.tolist() == [0, 1]
     np.savez(tmp_path / "one.npz", x_train=pixels, y_train=labels)
     train, test = load(f"npz:{tmp_path / 'one.npz'}", own=Own(split=0.2))

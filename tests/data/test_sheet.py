@@ -30,14 +30,14 @@ def test_each_row_holds_its_class(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["sheet.png"]
     with Image.open(tmp_path / "sheet.png") as picture:
         sheet = np.asarray(picture)
-    first_seven = train.pixels[train.labels == 7][0, :, :, 0].numpy()
+    first_seven = train.pixels[train.labels == 7][0, 0].numpy()
     top = 4 * 18 + 8 + 7 * 60
     assert (sheet[top : top + 56 : 2, 220 : 220 + 56 : 2, 0] == first_seven).all()
 
 
 def test_a_set_of_many_classes_and_large_pictures_fits() -> None:
     labels = torch.arange(300)
-    pixels = torch.zeros(300, 64, 64, 3, dtype=torch.uint8)
+    pixels = torch.zeros(300, 3, 64, 64, dtype=torch.uint8)
     names = tuple(f"class {number} with a long name" for number in range(300))
     many = Images("many", "train", pixels, labels, names, (0.0,) * 3, (1.0,) * 3, False, "0" * 64, "0" * 64)
     assert draw_sheet(many).size[1] == 5 * 18 + 8 + 100 * 68

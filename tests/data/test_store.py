@@ -43,7 +43,7 @@ def test_what_is_written_is_what_opens(tmp_path: Path) -> None:
     assert catalogue is not None
     train = catalogue.parts["train"]
     pixels, labels = store.open_part(folder, "train", train.shape, coarse=False)
-    assert (pixels == PIXELS).all()
+    assert (pixels == PIXELS.transpose(0, 3, 1, 2)).all()
     assert (labels == LABELS).all()
     assert (store.open_part(folder, "train", train.shape, coarse=True)[1] == LABELS % 2).all()
     assert train.mean == pytest.approx((PIXELS / 255).mean((0, 1, 2)).tolist())
@@ -54,7 +54,9 @@ def test_writing_to_an_open_set_never_reaches_the_file(tmp_path: Path) -> None:
     folder = kept(tmp_path)
     pixels, _ = store.open_part(folder, "test", [10, 4, 5, 3], coarse=False)
     pixels[:] = 0
-    assert (store.open_part(folder, "test", [10, 4, 5, 3], coarse=False)[0] == PIXELS[:10]).all()
+    assert (
+        store.open_part(folder, "test", [10, 4, 5, 3], coarse=False)[0] == PIXELS[:10].transpose(0, 3, 1, 2)
+    ).all()
 
 
 def test_a_newer_set_takes_the_older_ones_place(tmp_path: Path) -> None:

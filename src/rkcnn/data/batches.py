@@ -63,8 +63,7 @@ class Batches:
         )
         self._pixels = images.pixels if self.streamed else images.pixels.to(self.device)
         self._labels = images.labels.to(self.device)
-        self._mean = torch.tensor(images.mean, device=self.device)
-        self._std = torch.tensor(images.std, device=self.device)
+        self._shift, self._scale = (tensor.to(self.device) for tensor in images.normalisation())
         self._drawn: tuple[int, Tensor, Tensor] | None = None  # epoch, its order (N,) and its draws (N, 5)
 
     def __len__(self) -> int:
@@ -98,14 +97,17 @@ class Batches:
 
     def _draw(self, epoch: int) -> tuple[int, Tensor, Tensor]:
         if self._drawn is None or self._drawn[0] != epoch:
-            count, height, width, _ = self.images.pixels.shape
+            count, _, height, width = self.images.pixels.shape
             positions = torch.arange(count, device=self.device)
             order = draws.order(self.seed, epoch, count, self.device) if self.shuffle else positions
             self._drawn = epoch, order, self.augmentation.draw(self.seed, epoch, positions, height, width)
         return self._drawn
 
     def _finish(self, pixels: Tensor, indices: Tensor, drawn: Tensor) -> Batch:
-        return Batch(self.augmentation.apply(pixels, drawn, self._mean, self._std), self._labels[indices])
+        return Batch(
+            self.augmentation.apply(pixels, drawn, self._shift, self._scale),
+            self._labels.index_select(0, indices),
+        )
 
     def _stream(self, epoch: int, steps: range) -> Iterator[Batch]:
         """Gathers on the host one step ahead of the device, through two pinned buffers in turn."""

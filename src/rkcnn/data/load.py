@@ -84,7 +84,7 @@ def _bundled(data: DataSet) -> tuple[Images, Images]:
             BUNDLED.read(shelf, data.limit), (data.train, data.test), strict=True
         ):
             pixels, labels = (
-                torch.from_numpy(read.pixels.copy()),
+                torch.from_numpy(read.pixels.transpose(0, 3, 1, 2).copy()),
                 torch.from_numpy(read.labels.astype("int64")),
             )
             hashes = tuple(

@@ -20,12 +20,12 @@ _LINE, _GAP, _NAME = 18, 4, 220  # pixels
 
 def describe(images: Images) -> list[str]:
     """What the set is, as lines of text: size, content, measured and applied statistics."""
-    count, height, width, channels = images.pixels.shape
+    count, channels, height, width = images.pixels.shape
     totals = torch.zeros(channels, 256, dtype=torch.int64)
     for start in range(0, count, 4096):  # a memory map larger than memory stays on disk
         block = images.pixels[start : start + 4096]
         for channel in range(channels):
-            totals[channel] += torch.bincount(block[..., channel].flatten(), minlength=256)
+            totals[channel] += torch.bincount(block[:, channel].flatten(), minlength=256)
     values = torch.arange(256, dtype=torch.float64) / 255
     shares = totals.double() / totals.sum(1, keepdim=True)
     mean = shares @ values
@@ -45,7 +45,7 @@ def draw_sheet(images: Images) -> Image:
     """The sheet: the first pictures of each class in the set's order, enlarged to 48 pixels or more."""
     from PIL import Image, ImageDraw, ImageFont
 
-    height, width, channels = images.pixels.shape[1:]
+    channels, height, width = images.pixels.shape[1:]
     scale = max(1, -(-48 // max(height, width)))
     cell_height, cell_width = height * scale + _GAP, width * scale + _GAP
     shown = min(len(images.classes), MOST_ROWS)
@@ -62,7 +62,7 @@ def draw_sheet(images: Images) -> Image:
         y = top + label * max(cell_height, _LINE)
         pen.text((_GAP, y), f"{images.classes[label][:28]} ({len(members)})", fill="black", font=font)
         for column, index in enumerate(members[:COLUMNS].tolist()):
-            pixels = images.pixels[index].numpy()
+            pixels = images.pixels[index].permute(1, 2, 0).contiguous().numpy()
             picture = Image.fromarray(pixels[..., 0] if channels == 1 else pixels)
             enlarged = picture.resize((width * scale, height * scale), Image.Resampling.NEAREST)
             sheet.paste(enlarged, (_NAME + column * cell_width, y))

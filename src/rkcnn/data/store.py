@@ -24,9 +24,9 @@ _BLOCK = 4096  # images written at once
 
 @dataclass
 class Stored:
-    """One part as it lies on disk: files NAME.pixels, .labels and perhaps .coarse."""
+    """One part as it lies on disk: files NAME.pixels (N, C, H, W), .labels and perhaps .coarse (int64)."""
 
-    shape: list[int]  # N, H, W, C
+    shape: list[int]  # N, H, W, C, as the checksum has it
     pixels: str = ""  # sha256
     labels: str = ""
     coarse: str = ""
@@ -104,8 +104,9 @@ def catalogue_of(folder: Path) -> Catalogue | None:
 def open_part(
     folder: Path, name: str, shape: list[int], coarse: bool
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Pixels as a memory map whose writes never reach the file, and labels."""
-    pixels = np.memmap(folder / f"{name}.pixels", np.uint8, "c", shape=tuple(shape))
+    """Pixels (N, C, H, W) as a memory map whose writes never reach the file, and labels."""
+    count, height, width, channels = shape
+    pixels = np.memmap(folder / f"{name}.pixels", np.uint8, "c", shape=(count, channels, height, width))
     labels = np.fromfile(folder / f"{name}.{'coarse' if coarse else 'labels'}", np.int64)
     return pixels, labels
 
@@ -132,8 +133,8 @@ class _Writing:
             raise InputError(f"{part.where}: labels run from {given}, and must be 0 to {classes - 1}")
         for start in range(0, len(part.pixels), _BLOCK):
             block = np.ascontiguousarray(part.pixels[start : start + _BLOCK])
-            self._pixels.write(block.data)
             self._sha256.update(block.data)
+            self._pixels.write(np.ascontiguousarray(block.transpose(0, 3, 1, 2)).data)
             for channel, counts in enumerate(self._counts):
                 counts += np.bincount(block[..., channel].ravel(), minlength=256)
         self._labels.append(part.labels.astype(np.int64))

@@ -154,10 +154,10 @@ def holds_the_law(name: str, data: bytes) -> None:
     try:
         for part in READERS[name][1](data):
             pixels, labels = (
-                torch.from_numpy(part.pixels.copy()),
+                torch.from_numpy(part.pixels.transpose(0, 3, 1, 2).copy()),
                 torch.from_numpy(part.labels.astype(np.int64)),
             )
-            statistics = (0.0,) * pixels.shape[3], (1.0,) * pixels.shape[3]
+            statistics = (0.0,) * pixels.shape[1], (1.0,) * pixels.shape[1]
             Images(name, "train", pixels, labels, CLASSES, *statistics, False, "", "")
     except InputError as error:
         assert "\n" not in str(error).strip()  # noqa: PT017 (refusing is as right as reading)
