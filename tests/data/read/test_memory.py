@@ -51,6 +51,7 @@ FILES = {
     "json of empty lists": lambda: b"[" + b"[]," * 10_000_000 + b"[]]",
     "npz with a crowded table": crowded_zip,
     "png claims 80 million pixels": lambda: png_claiming(10_000, 8_000, 20_000),
+    "png claims a chunk of 2 GB": lambda: png_claiming(100, 100, 100)[:33] + b"\x7f\xff\xff\xffIDATxyz",
     "png claims 4 billion pixels": lambda: png_claiming(65_000, 65_000, 20_000),
     "mat claims an element of 2 GB": lambda: (
         b"MATLAB 5.0".ljust(124) + b"\0\1IM" + struct.pack("<2I", 14, 2**31)

@@ -29,10 +29,14 @@ def open_picture(file: BinaryIO, where: str, limit: int, formats: tuple[str, ...
 
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
+    if size > limit:
+        raise InputError(f"{where}: holds {size} bytes, more than the {limit} allowed here")
+    # in memory: Pillow asks for as many bytes as a chunk claims, and a file on disk gives memory for them first
+    held = io.BytesIO(file.read())
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a bomb, refused below; of odd metadata, unused
-            with Image.open(file, formats=formats) as picture:
+            with Image.open(held, formats=formats) as picture:
                 width, height = picture.size
                 if width * height * 3 > min(limit, MOST):
                     raise InputError(
