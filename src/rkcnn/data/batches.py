@@ -90,10 +90,14 @@ class Batches:
     def plan(self, epoch: int, step: int) -> tuple[Tensor, Tensor]:
         """Which images (B,) this rank gets at this step, and what is drawn (B, 5) for each, on the device."""
         _, order, drawn = self._draw(epoch)
+        mine = self._share(step)
+        return order[mine], drawn[mine]
+
+    def _share(self, step: int) -> slice:
+        """The positions in the epoch that are this rank's at this step."""
         start = step * self.size
         whole = min(start + self.size, len(self.images)) - start
-        mine = slice(start + whole * self.rank // self.world, start + whole * (self.rank + 1) // self.world)
-        return order[mine], drawn[mine]
+        return slice(start + whole * self.rank // self.world, start + whole * (self.rank + 1) // self.world)
 
     def _draw(self, epoch: int) -> tuple[int, Tensor, Tensor]:
         if self._drawn is None or self._drawn[0] != epoch:
@@ -111,7 +115,8 @@ class Batches:
 
     def _stream(self, epoch: int, steps: range) -> Iterator[Batch]:
         """Gathers on the host one step ahead of the device, through two pinned buffers in turn."""
-        shape = (-(-self.size // self.world), *self.images.pixels.shape[1:])
+        order = self._draw(epoch)[1].cpu()  # once: asking the device at each step would wait for its work
+        shape = (self.size // self.world, *self.images.pixels.shape[1:])
         buffers = [torch.empty(shape, dtype=torch.uint8, pin_memory=True) for _ in range(2)]
         copied = [torch.cuda.Event() for _ in range(2)]
         ahead: tuple[Tensor, Tensor, Tensor] | None = None
@@ -120,7 +125,7 @@ class Batches:
             buffer, event = buffers[step % 2], copied[step % 2]
             event.synchronize()  # the copy of two steps ago has left this buffer
             rows = buffer[: len(indices)]
-            torch.index_select(self._pixels, 0, indices.cpu(), out=rows)
+            torch.index_select(self._pixels, 0, order[self._share(step)], out=rows)
             on_device = rows.to(self.device, non_blocking=True)
             event.record()
             if ahead is not None:

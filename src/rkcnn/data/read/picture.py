@@ -31,7 +31,7 @@ def open_picture(file: BinaryIO, where: str, limit: int, formats: tuple[str, ...
     file.seek(0)
     if size > limit:
         raise InputError(f"{where}: holds {size} bytes, more than the {limit} allowed here")
-    # in memory: Pillow asks for as many bytes as a chunk claims, and a file on disk gives memory for them first
+    # in memory: Pillow asks for what a chunk claims to hold, and a file on disk gives memory for that first
     held = io.BytesIO(file.read())
     try:
         with warnings.catch_warnings():
