@@ -45,5 +45,5 @@ def test_class_names_are_sorted_where_the_publisher_sorted_them() -> None:
 
 
 def test_no_packaging_comes_near_its_limit() -> None:
-    assert SETS["cifar10"].limit > 186_000_000  # the python archive's members
+    assert SETS["cifar10"].limit > 277_000_000  # pickled by Python 3 in Python 2's protocol
     assert SETS["svhn+extra"].limit > 604_388 * 3072
