@@ -95,6 +95,11 @@ class Server:
             pass
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Packed files hold the time they were made at: as names, xdist's workers would disagree on them."""
+    return "bytes" if isinstance(val, bytes) else None
+
+
 @pytest.fixture
 def server() -> Iterator[Server]:
     made = Server()
