@@ -1,0 +1,136 @@
+"""Fully implicit Runge–Kutta steps: matrix-free, with gradients by the implicit function theorem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rkcnn.solve.anderson import FixedPoint, fixed_point
+from rkcnn.solve.explicit import combine
+from rkcnn.solve.moment import Field, Moment, widen
+from rkcnn.solve.tableau import Tableau
+
+GRADIENT_TOL = 1e-4  # of the backward solve, unless the forward one is tighter: a coarse gradient misleads
+
+
+@dataclass
+class System:
+    """The stage equations Z_i = f(t + c_i h, y + h sum_j a_ij Z_j) of one step, and how they are solved."""
+
+    f: Field
+    t: float
+    h: float
+    tableau: Tableau
+    tol: float
+    max_iterations: int
+    per_image: bool
+    solution: FixedPoint | None = None
+    products: int = 0  # vector-Jacobian products of the last backward: counted apart from evaluations
+
+    def __call__(self, stages: Tensor, y: Tensor) -> Tensor:
+        slopes = list(stages.unbind(0))
+        return torch.stack(
+            [
+                self.f(self.t + node * self.h, combine(y, self.h, row, slopes)).to(y.dtype)
+                for row, node in zip(self.tableau.a, self.tableau.c, strict=True)
+            ]
+        )
+
+    def solve(self, y: Tensor) -> Tensor:
+        """Fixed-point iteration from Z_i = f(t, y)."""
+        guess = self.f(self.t, y).to(y.dtype)
+        self.solution = fixed_point(
+            lambda stages: self(stages, y),
+            guess.expand(self.tableau.stages, *y.shape),
+            self.tol,
+            self.max_iterations,
+            self.per_image,
+        )
+        return self.solution.x
+
+
+class _Stages(torch.autograd.Function):
+    """Z(y, theta) with dZ = (I - J)^-1 (F_y dy + F_theta dtheta); nothing of the iteration is kept.
+
+    Converged or not, the gradient is that formula at the last iterate.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, system: System, y: Tensor, *parameters: Tensor) -> Tensor:
+        ctx.system = system
+        device = y.device.type
+        ctx.autocast = (device, torch.get_autocast_dtype(device), torch.is_autocast_enabled(device))
+        stages = system.solve(y)
+        ctx.save_for_backward(stages, y, *parameters)
+        return stages
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        system: System = ctx.system
+        stages, y, *parameters = ctx.saved_tensors
+        stages, y = stages.detach().requires_grad_(), y.detach().requires_grad_()
+        device, dtype, enabled = ctx.autocast
+        with torch.enable_grad(), torch.autocast(device, dtype=dtype, enabled=enabled):
+            out = system(stages, y)
+
+        def adjoint(u: Tensor) -> Tensor:
+            system.products += 1
+            (product,) = torch.autograd.grad(out, stages, u, retain_graph=True)
+            return grad + product
+
+        # Scaled to unit size, so that the tolerance is relative to the gradient.
+        scale = grad.abs().amax().clamp(min=torch.finfo(grad.dtype).tiny)
+        system.products = 0
+        u = fixed_point(
+            lambda v: adjoint(v * scale) / scale,
+            grad / scale,
+            min(system.tol, GRADIENT_TOL),
+            4 * system.max_iterations,
+            system.per_image,
+        ).x
+        inputs = [x for x in (y, *parameters) if x.requires_grad]
+        found = iter(torch.autograd.grad(out, inputs, u * scale, allow_unused=True))
+        return (None, *(next(found) if x.requires_grad else None for x in (y, *parameters)))
+
+
+def implicit(
+    f: Field,
+    y: Tensor,
+    tableau: Tableau,
+    parameters: Sequence[Tensor] = (),
+    steps: int = 1,
+    tol: float = 1e-6,
+    max_iterations: int = 30,
+    per_image: bool = False,
+    start: float = 0.0,
+    end: float = 1.0,
+) -> Iterator[Moment]:
+    """Equal steps; memory O(stages x state) beside one evaluation of f.
+
+    f must be the same function each time it is called in a step, forward and backward (batch norm that
+    touches no buffers, one dropout mask); `parameters` are the tensors it reads that want a gradient.
+    """
+    y = widen(y)
+    h = (end - start) / steps
+    moment = Moment(y, (), evaluations=0)
+    for n in range(steps):
+        system = System(f, start + n * h, h, tableau, tol, max_iterations, per_image)
+        stages = _Stages.apply(system, y, *parameters)
+        increments = tuple(h * b * z for b, z in zip(tableau.b, stages.unbind(0), strict=True))
+        for increment in increments:
+            y = y + increment
+        solution = system.solution
+        assert solution is not None
+        moment = Moment(
+            y,
+            increments,
+            moment.evaluations + 1 + tableau.stages * solution.iterations,
+            moment.iterations + solution.iterations,
+            solution.residual,
+            solution.converged & moment.converged,
+        )
+        yield moment
