@@ -41,9 +41,7 @@ def adams(
     neighbours, or `per_image`.
     """
     if steps < least_steps():
-        raise InputError(
-            f"Adams methods need r >= {least_steps()} steps, {steps} given: fewer never leave the starter"
-        )
+        raise InputError(f"Adams methods need r >= {least_steps()} steps, {steps} given: fewer never leave the starter")
     y = widen(y)
     h = (end - start) / steps
     history: list[Tensor] = []  # newest first
@@ -61,9 +59,7 @@ def adams(
             if tol is None:
                 moment = Moment(y + change, (change,), moment.evaluations + 1)
             else:
-                change, iterations, residual, converged = _correct(
-                    f, t + h, y, h, change, history, tol, per_image
-                )
+                change, iterations, residual, converged = _correct(f, t + h, y, h, change, history, tol, per_image)
                 moment = Moment(
                     y + change,
                     (change,),

@@ -18,9 +18,7 @@ class _Adjoint(torch.autograd.Function):
     """z(1) and, backwards, a' = -a df/dy, g' = -a df/dtheta together with y' = f from 1 to 0."""
 
     @staticmethod
-    def forward(
-        ctx: Any, solver: Solver, f: Field, kept: list[Moment], y: Tensor, *parameters: Tensor
-    ) -> Tensor:
+    def forward(ctx: Any, solver: Solver, f: Field, kept: list[Moment], y: Tensor, *parameters: Tensor) -> Tensor:
         for moment in solver(f, y, 0.0, 1.0):
             kept[:] = [moment]
         ctx.solver, ctx.f = solver, f
@@ -28,7 +26,7 @@ class _Adjoint(torch.autograd.Function):
         return kept[0].y
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         end, *parameters = ctx.saved_tensors
         sizes = [end.numel(), end.numel(), *(p.numel() for p in parameters)]
 
@@ -38,9 +36,7 @@ class _Adjoint(torch.autograd.Function):
             with torch.enable_grad():
                 slope = ctx.f(t, y).to(y.dtype)
             found = torch.autograd.grad(slope, (y, *parameters), -a.reshape(end.shape), allow_unused=True)
-            parts = [
-                torch.zeros_like(x) if g is None else g for g, x in zip(found, (y, *parameters), strict=True)
-            ]
+            parts = [torch.zeros_like(x) if g is None else g for g, x in zip(found, (y, *parameters), strict=True)]
             return torch.cat([part.reshape(-1) for part in (slope.detach(), *parts)]).reshape(1, -1)
 
         state = torch.cat([end.reshape(-1), grad.reshape(-1), end.new_zeros(sum(sizes[2:]))]).reshape(1, -1)
@@ -62,6 +58,4 @@ def adjoint(solver: Solver, f: Field, y: Tensor, parameters: Sequence[Tensor]) -
     kept: list[Moment] = []
     end = _Adjoint.apply(solver, f, kept, start, *parameters)
     moment = kept[0]
-    return Moment(
-        end, (end - start,), moment.evaluations, moment.iterations, moment.residual, moment.converged
-    )
+    return Moment(end, (end - start,), moment.evaluations, moment.iterations, moment.residual, moment.converged)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from rkcnn.solve.anderson import FixedPoint, fixed_point
 from rkcnn.solve.explicit import combine
-from rkcnn.solve.moment import Field, Moment, widen
+from rkcnn.solve.moment import Field, Moment, spread, widen
 from rkcnn.solve.tableau import Tableau
 
 GRADIENT_TOL = 1e-4  # of the backward solve, unless the forward one is tighter: a coarse gradient misleads
@@ -40,6 +41,13 @@ class System:
             ]
         )
 
+    def points(self, stages: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Times and states of all stages, stacked along the batch."""
+        slopes = list(stages.unbind(0))
+        states = torch.cat([combine(y, self.h, row, slopes) for row in self.tableau.a])
+        times = torch.tensor([self.t + c * self.h for c in self.tableau.c], dtype=y.dtype, device=y.device)
+        return spread(times.repeat_interleave(y.shape[0]), y), states
+
     def solve(self, y: Tensor) -> Tensor:
         """Fixed-point iteration from Z_i = f(t, y)."""
         guess = self.f(self.t, y).to(y.dtype)
@@ -53,6 +61,14 @@ class System:
         return self.solution.x
 
 
+def _autocast_like_now(device: str) -> Callable[[], AbstractContextManager[Any]]:
+    """The autocast of this moment, to be entered again in the backward pass."""
+    if not torch.amp.is_autocast_available(device):
+        return nullcontext
+    dtype, enabled = torch.get_autocast_dtype(device), torch.is_autocast_enabled(device)
+    return lambda: torch.autocast(device, dtype=dtype, enabled=enabled)
+
+
 class _Stages(torch.autograd.Function):
     """Z(y, theta) with dZ = (I - J)^-1 (F_y dy + F_theta dtheta); nothing of the iteration is kept.
 
@@ -62,19 +78,17 @@ class _Stages(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, system: System, y: Tensor, *parameters: Tensor) -> Tensor:
         ctx.system = system
-        device = y.device.type
-        ctx.autocast = (device, torch.get_autocast_dtype(device), torch.is_autocast_enabled(device))
+        ctx.autocast = _autocast_like_now(y.device.type)
         stages = system.solve(y)
         ctx.save_for_backward(stages, y, *parameters)
         return stages
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         system: System = ctx.system
         stages, y, *parameters = ctx.saved_tensors
         stages, y = stages.detach().requires_grad_(), y.detach().requires_grad_()
-        device, dtype, enabled = ctx.autocast
-        with torch.enable_grad(), torch.autocast(device, dtype=dtype, enabled=enabled):
+        with torch.enable_grad(), ctx.autocast():
             out = system(stages, y)
 
         def adjoint(u: Tensor) -> Tensor:
@@ -108,11 +122,14 @@ def implicit(
     per_image: bool = False,
     start: float = 0.0,
     end: float = 1.0,
+    at_solution: Field | None = None,
 ) -> Iterator[Moment]:
     """Equal steps; memory O(stages x state) beside one evaluation of f.
 
     f must be the same function each time it is called in a step, forward and backward (batch norm that
     touches no buffers, one dropout mask); `parameters` are the tensors it reads that want a gradient.
+    `at_solution` is called once a step with all its solved stages stacked, and its value is not used:
+    the place to update running statistics.
     """
     y = widen(y)
     h = (end - start) / steps
@@ -120,6 +137,9 @@ def implicit(
     for n in range(steps):
         system = System(f, start + n * h, h, tableau, tol, max_iterations, per_image)
         stages = _Stages.apply(system, y, *parameters)
+        if at_solution is not None:
+            with torch.no_grad():
+                at_solution(*system.points(stages.detach(), y.detach()))
         increments = tuple(h * b * z for b, z in zip(tableau.b, stages.unbind(0), strict=True))
         for increment in increments:
             y = y + increment
@@ -128,7 +148,7 @@ def implicit(
         moment = Moment(
             y,
             increments,
-            moment.evaluations + 1 + tableau.stages * solution.iterations,
+            moment.evaluations + 1 + tableau.stages * (solution.iterations + (at_solution is not None)),
             moment.iterations + solution.iterations,
             solution.residual,
             solution.converged & moment.converged,

@@ -36,15 +36,11 @@ class Tableau:
             )
         rows = max(abs(sum(row) - node) for row, node in zip(self.a, self.c, strict=True))
         if rows > TOLERANCE:
-            raise InputError(
-                f"tableau {self.name}: a row of a differs from its c by {rows:.1e}; they must agree"
-            )
+            raise InputError(f"tableau {self.name}: a row of a differs from its c by {rows:.1e}; they must agree")
         self._check_order(self.b, self.order, "b")
         if self.embedded is not None:
             if len(self.embedded) != s:
-                raise InputError(
-                    f"tableau {self.name}: {len(self.embedded)} embedded weights given for {s} stages"
-                )
+                raise InputError(f"tableau {self.name}: {len(self.embedded)} embedded weights given for {s} stages")
             self._check_order(self.embedded, self.embedded_order, "the embedded weights")
 
     def _check_order(self, weights: tuple[float, ...], order: int, which: str) -> None:
