@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
+from torch.utils.hooks import RemovableHandle
 
 from rkcnn.model.frame import Readout
 from rkcnn.model.period import PaperCharge, Period
@@ -36,21 +39,21 @@ class Cost:
 
 
 def cost(network: nn.Module, size: int | tuple[int, int]) -> Cost:
-    """Count a network on one image of that size (height and width, or both the same)."""
-    ghost = copy.deepcopy(network).to("meta")
+    """Count a network on one image of that size (height and width, or both the same), in one pass."""
+    ghost = copy.deepcopy(network).to("meta").train()
     image = ghost_image(ghost, size)
-    counter = FlopCounterMode(display=False)
-    with torch.no_grad(), counter:
-        ghost.eval()(image)
+    flops, paper, kept = FlopCounterMode(display=False), PaperCounter(), Kept(ghost)
+    with charging(ghost, paper), kept, flops, paper:
+        ghost(image)
     periods = [module for module in ghost.modules() if isinstance(module, Period)]
     return Cost(
         params=sum(p.numel() for p in network.parameters()),
-        flops=counter.get_total_flops(),
+        flops=flops.get_total_flops(),
         exact=all(period.exact for period in periods),
-        paper_flops=paper_flops(ghost, image),
+        paper_flops=paper.total if all(period.paper_counts for period in periods) else None,
         evaluations=sum(period.evaluations for period in periods) if periods else None,
         unit=periods[0].unit if periods else "",
-        activation_bytes=activation_bytes(ghost.train(), image),
+        activation_bytes=kept.bytes,
     )
 
 
@@ -73,71 +76,71 @@ class PaperCounter(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.total = 0
-        self.paused = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
-        if not self.paused:
-            op = func.overloadpacket
-            if op is torch.ops.aten.convolution:
-                weight, bias = args[1], args[2]
-                self.total += (2 * weight[0].numel() - 1 + (bias is not None)) * out.numel()
-            elif op is torch.ops.aten.avg_pool2d:
-                window = args[1]
-                self.total += (window[0] * window[-1] - 1) * out.numel()
-            elif op is torch.ops.aten.add and isinstance(args[1], Tensor) and args[0].shape == args[1].shape:
-                self.total += out.numel() if out.dim() == 4 else 0
+        op = func.overloadpacket
+        if op is torch.ops.aten.convolution:
+            weight, bias = args[1], args[2]
+            self.total += (2 * weight[0].numel() - 1 + (bias is not None)) * out.numel()
+        elif op is torch.ops.aten.avg_pool2d:
+            window = args[1]
+            self.total += (window[0] * window[-1] - 1) * out.numel()
+        elif op is torch.ops.aten.add and isinstance(args[1], Tensor) and args[0].shape == args[1].shape:
+            self.total += out.numel() if out.dim() == 4 else 0
         return out
 
 
-def paper_flops(network: nn.Module, image: Tensor) -> int | None:
-    """The paper's FLOP column for a network and an image on the meta device."""
-    if any(isinstance(module, Period) and not module.paper_counts for module in network.modules()):
-        return None
-    counter = PaperCounter()
+@contextmanager
+def charging(network: nn.Module, counter: PaperCounter) -> Iterator[None]:
+    """Global pools cost height x width - 1 a channel; a solve costs what the paper charges, not what it runs."""
+    hooks: list[RemovableHandle] = []
 
     def pool(module: nn.Module, args: tuple[Tensor, ...]) -> None:
         batch, channels, height, width = args[0].shape
         counter.total += batch * channels * (height * width - 1)
 
-    def pause(module: nn.Module, args: tuple[Tensor, ...]) -> None:
-        counter.paused += 1
-
-    def charge(module: nn.Module, args: tuple[Tensor, ...], out: Any) -> None:
-        """Not what the solver really runs but what the paper charges for it: SPEC 2 and 4."""
-        counter.paused -= 1
-        due = module.paper_charge
-        assert isinstance(due, PaperCharge)
-        before = counter.total
+    def watch(module: nn.Module, due: PaperCharge) -> None:
+        start: list[int] = []
+        calls: list[int] = []
         f = module.get_submodule("f")
-        f(args[0]) if isinstance(f, nn.Sequential) else f(0.0, args[0])
-        counter.total = before + due.evaluations * (counter.total - before) + due.operations * args[0].numel()
+        hooks.append(module.register_forward_pre_hook(lambda *_: start.append(counter.total)))
+        hooks.append(f.register_forward_pre_hook(lambda *_: calls.append(-counter.total)))
+        hooks.append(f.register_forward_hook(lambda *_: calls.append(calls.pop() + counter.total)))
 
-    hooks = []
+        def settle(module: nn.Module, args: tuple[Tensor, ...], out: object) -> None:
+            counter.total = start.pop() + due.evaluations * calls[0] + due.operations * args[0].numel()
+
+        hooks.append(module.register_forward_hook(settle))
+
     for module in network.modules():
+        due = getattr(module, "paper_charge", None)
         if isinstance(module, Readout):
             hooks.append(module.register_forward_pre_hook(pool))
-        elif getattr(module, "paper_charge", None) is not None:
-            hooks.append(module.register_forward_pre_hook(pause))
-            hooks.append(module.register_forward_hook(charge))
-    with torch.no_grad(), counter:
-        network.eval()(image)
-    for hook in hooks:
-        hook.remove()
-    return counter.total
+        elif due is not None:
+            watch(module, due)
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
-def activation_bytes(network: nn.Module, image: Tensor) -> int:
-    """Bytes of the unique storages that autograd saves in one training pass, parameters and buffers left out."""
-    own = {x.untyped_storage()._cdata for x in (*network.parameters(), *network.buffers())}
-    kept = {}
+class Kept(torch.autograd.graph.saved_tensors_hooks):
+    """The unique storages that autograd saves while it is entered, a network's own tensors left out."""
 
-    def save(x: Tensor) -> Tensor:
-        storage = x.untyped_storage()
-        if storage._cdata not in own:
-            kept[storage._cdata] = storage  # held, so that no other storage can take its place
-        return x
+    def __init__(self, network: nn.Module) -> None:
+        own = {x.untyped_storage()._cdata for x in (*network.parameters(), *network.buffers())}
+        self.storages: dict[int, torch.UntypedStorage] = {}  # held, so that no other can take an address
 
-    with torch.autograd.graph.saved_tensors_hooks(save, lambda x: x):
-        network(image)
-    return sum(storage.nbytes() for storage in kept.values())
+        def save(x: Tensor) -> Tensor:
+            storage = x.untyped_storage()
+            if storage._cdata not in own:
+                self.storages[storage._cdata] = storage
+            return x
+
+        super().__init__(save, lambda x: x)
+
+    @property
+    def bytes(self) -> int:
+        return sum(storage.nbytes() for storage in self.storages.values())

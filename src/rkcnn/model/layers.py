@@ -74,18 +74,17 @@ class Layers:
         return Conv(inputs, outputs, size, bias, self.dropout, stride)
 
 
-class Held(nn.Module):
+class Held:
     """f as one fixed function for a whole solve, forward and backward.
 
     Batch norm uses batch statistics but touches no buffers, and every convolution keeps its dropout mask.
     """
 
     def __init__(self, f: nn.Module) -> None:
-        super().__init__()
         self.f = f
         self.masks: dict[int, Tensor] = {}
 
-    def forward(self, t: float | Tensor, y: Tensor) -> Tensor:
+    def __call__(self, t: float | Tensor, y: Tensor) -> Tensor:
         with holding(self.f, self.masks):
             return self.f(t, y)
 

@@ -72,7 +72,8 @@ class Solver:
         its running statistics once, at the solution.
         """
         alone = self.per_image or (not f.training and self.method != "abm")
-        touch = f if f.training and any(isinstance(m, BatchNorm) for m in f.modules()) else None
+        touches = f.training and not y.is_meta and any(isinstance(module, BatchNorm) for module in f.modules())
+        touch = f if touches else None
         parameters = tuple(f.parameters())
         tableau = METHODS.get(self.method)
         if tableau is not None and tableau.kind != "explicit":
