@@ -19,13 +19,20 @@ def draw(name: str, /, *, out: Annotated[Path, Parameter(name=["--out", "-o"])])
         The file to write, as in step.svg.
     """
     from rkcnn.error import InputError
+    from rkcnn.model.catalogue import FIXED
     from rkcnn.model.drawing import draw as draw_score
     from rkcnn.model.score import score
     from rkcnn.model.spec import parse
 
     if out.suffix.lower() != ".svg":
         raise InputError(f"can't draw to {out}; the picture is an SVG, so give a file that ends in .svg")
-    spec = parse(name)
+    fixed = {known.lower(): full for known, full in FIXED.items()}
+    if "@" not in name and name.lower() not in fixed:
+        raise InputError(
+            f"can't draw {name}: that takes a network of the one frame with its channels, as in RKCNN-I-3@k=32, "
+            f"or one of {', '.join(FIXED)}"
+        )
+    spec = parse(fixed.get(name.lower(), name))
     picture = draw_score(score(spec))
     try:
         out.write_text(picture, encoding="utf-8")

@@ -15,7 +15,8 @@ SHADES = ("#EEF4FA", "#FBF1E8", "#EEF7F2", "#F8EFF5")
 def draw(sheet: Score) -> str:
     """One time-step of a network: time runs to the right, a dot is a state being read, a box a computation."""
     height = TOP + LANE * len(sheet.lanes) + 34
-    width = LEFT + COLUMN * len(sheet.columns) + 96
+    width = max(LEFT + COLUMN * len(sheet.columns) + 96, 9 * len(sheet.title) + 190, 7 * len(sheet.note) + 32)
+    edge = LEFT + COLUMN * len(sheet.columns) + 82
     colour = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(n for n in sheet.lanes if n[0] != "y")}
     colour |= {name: "#222222" for name in sheet.lanes if name[0] == "y"}
     level = {name: TOP + LANE * i + LANE // 2 for i, name in enumerate(sheet.lanes)}
@@ -46,7 +47,7 @@ def draw(sheet: Score) -> str:
     for i, column in enumerate(sheet.columns):
         x = _column(i)
         out.extend(_computation(x, column.label, column.reads, column.writes, level, colour))
-    out.append(_text(width - 14, level["y'"] + 4, "next y", "end", fill="#222222", weight=600))
+    out.append(_text(edge, level["y'"] + 4, "next y", "end", fill="#222222", weight=600))
     out.append("</svg>")
     return "\n".join(out) + "\n"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from rkcnn.model.catalogue import FIXED
 from rkcnn.model.published.cliquenet import CliqueNetOriginal
 from rkcnn.model.published.densenet import DenseNetOriginal
 from rkcnn.model.published.momentum import MomentumResNet101
@@ -21,8 +22,5 @@ PUBLISHED: dict[str, Builder | str] = {
     "CliqueNet-k80-T18": partial(CliqueNetOriginal, k=80, count=6, full=False),
     "CliqueNet-k150-T30": partial(CliqueNetOriginal, k=150, count=5, full=True),
     "MomentumResNet-101": MomentumResNet101,
-    # The 64-channel MNIST networks stand in the one frame: their names say the rest.
-    "RKNet-64": "RKNet-dopri5@k=64,tol=0.001",
-    "ODENet-64": "ODENet-abm@k=64,tol=0.001,adjoint=on",
-    "SONODE-64": "SONODE-dopri5@k=64,tol=0.001",
+    **FIXED,
 }
