@@ -34,9 +34,7 @@ def test_tight_tolerance_as_torchdiffeq(pair: Tableau, per_image: bool) -> None:
 
 
 @given(st.sampled_from(PAIRS), st.floats(1e-11, 1e-2), st.booleans())
-def test_error_follows_the_tolerance_and_every_call_counts(
-    pair: Tableau, tol: float, backwards: bool
-) -> None:
+def test_error_follows_the_tolerance_and_every_call_counts(pair: Tableau, tol: float, backwards: bool) -> None:
     start, end = (1.0, 0.0) if backwards else (0.0, 1.0)
     f = Counted()
     moments = list(adaptive(f, exact(start), pair, tol, start=start, end=end))
@@ -63,9 +61,7 @@ def test_rejected_steps_count() -> None:
 def test_ends_exactly_at_the_end(start: float, end: float, dtype: torch.dtype) -> None:
     """One state is a clock, the other keeps the steps short."""
     eps = torch.finfo(dtype).eps
-    f = Counted(
-        lambda t, y: torch.cat([torch.ones_like(y[:, :1]), y[:, :1] * torch.cos(20 * t * y[:, :1])], 1)
-    )
+    f = Counted(lambda t, y: torch.cat([torch.ones_like(y[:, :1]), y[:, :1] * torch.cos(20 * t * y[:, :1])], 1))
     y = torch.full((1, 2), start, dtype=dtype)
     moments = list(adaptive(f, y, tsit5, 1e-5, start=start, end=end))
     assert len(moments) > 3
@@ -98,9 +94,7 @@ def test_the_whole_batch_takes_the_same_steps() -> None:
     batch = torch.tensor([[0.5, 0.1], [0.4, 40.0]], dtype=torch.float64)
     together = last(adaptive(oscillator, batch, dopri5, 1e-4))
     assert torch.as_tensor(together.evaluations).shape == (1,)
-    assert greatest(together.evaluations) > greatest(
-        last(adaptive(oscillator, batch[:1], dopri5, 1e-4)).evaluations
-    )
+    assert greatest(together.evaluations) > greatest(last(adaptive(oscillator, batch[:1], dopri5, 1e-4)).evaluations)
 
 
 @named

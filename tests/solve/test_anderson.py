@@ -19,9 +19,7 @@ kinds = st.sampled_from(["general", "symmetric", "skew"])
 class Linear:
     """g(x) = M x + b with |M| = lipschitz, its fixed point, and a count of calls."""
 
-    def __init__(
-        self, lipschitz: float, seed: int = 0, kind: str = "general", dtype: str = "float64"
-    ) -> None:
+    def __init__(self, lipschitz: float, seed: int = 0, kind: str = "general", dtype: str = "float64") -> None:
         generator = torch.Generator().manual_seed(seed)
         m = torch.randn(UNKNOWNS, UNKNOWNS, generator=generator, dtype=torch.float64)
         m = {"general": m, "symmetric": m + m.T, "skew": m - m.T}[kind]
@@ -54,9 +52,7 @@ def test_solves_a_contraction_and_counts(lipschitz: float, seed: int, kind: str)
     assert float((found.x - g.x).abs().max()) < 1e-8 / (1 - lipschitz)
 
 
-@given(
-    st.floats(0.001, 0.9), st.integers(0, 99), kinds, st.sampled_from([("float32", 1e-5), ("float64", 1e-10)])
-)
+@given(st.floats(0.001, 0.9), st.integers(0, 99), kinds, st.sampled_from([("float32", 1e-5), ("float64", 1e-10)]))
 def test_is_never_much_slower_than_plain_iteration(
     lipschitz: float, seed: int, kind: str, precision: tuple[str, float]
 ) -> None:
@@ -116,9 +112,7 @@ def test_per_image_knows_no_neighbours(dtype: torch.dtype) -> None:
         torch.testing.assert_close(alone.x, together.x[:, i : i + 1], rtol=1e-4, atol=1e-4)
         assert alone.iterations.item() == together.iterations[i].item()
         assert alone.converged.item() == together.converged[i].item()
-        torch.testing.assert_close(
-            alone.residual, together.residual[i : i + 1], rtol=1e-2, atol=1e-5, equal_nan=True
-        )
+        torch.testing.assert_close(alone.residual, together.residual[i : i + 1], rtol=1e-2, atol=1e-5, equal_nan=True)
 
 
 def test_the_whole_batch_is_judged_together() -> None:

@@ -25,9 +25,7 @@ SOLVERS: dict[str, Callable[[Field, Tensor, Parameters], Iterable[Moment]]] = {
     "adaptive": lambda f, y, _: adaptive(f, y, dopri5, 0.05),
     "adaptive per image": lambda f, y, _: adaptive(f, y, dopri5, 0.05, per_image=True),
     "implicit": lambda f, y, p: implicit(f, y, radau3, p, steps=2, tol=0.05),
-    "adjoint": lambda f, y, p: [
-        adjoint(lambda g, x, start, end: explicit(g, x, rk4_38, 3, start, end), f, y, p)
-    ],
+    "adjoint": lambda f, y, p: [adjoint(lambda g, x, start, end: explicit(g, x, rk4_38, 3, start, end), f, y, p)],
 }
 named = pytest.mark.parametrize("solve", list(SOLVERS.values()), ids=list(SOLVERS))
 

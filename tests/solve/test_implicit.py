@@ -89,9 +89,7 @@ def test_radau3_agrees_with_scipy_on_a_fine_grid() -> None:
 
 @pytest.mark.parametrize("wants", [(True, False, False), (False, True, False), (False, False, True)])
 def test_only_what_wants_a_gradient_gets_one(wants: tuple[bool, ...]) -> None:
-    y, weight, bias = (
-        x.requires_grad_() if want else x for x, want in zip(dense_problem(), wants, strict=True)
-    )
+    y, weight, bias = (x.requires_grad_() if want else x for x, want in zip(dense_problem(), wants, strict=True))
     last(implicit(dense(weight, bias), y, gauss2, (weight, bias))).y.sum().backward()
     assert tuple(x.grad is not None for x in (y, weight, bias)) == wants
 
@@ -123,6 +121,29 @@ def test_increments_sum_to_the_change() -> None:
     for moment in implicit(field, y, lobatto3c, steps=3):
         torch.testing.assert_close(y + sum(moment.increments), moment.y, rtol=0, atol=1e-15)
         y = moment.y
+
+
+def test_at_solution_sees_every_solved_stage_once_a_step() -> None:
+    """That is where batch norm may touch its buffers; what it returns changes nothing."""
+    seen: list[tuple[Tensor, Tensor]] = []
+
+    def touch(t: float | Tensor, y: Tensor) -> Tensor:
+        assert not torch.is_grad_enabled()
+        assert isinstance(t, Tensor)
+        seen.append((t, y))
+        return torch.full_like(y, torch.nan)
+
+    y = exact(torch.tensor([0.0, 0.3, 0.6]))
+    moments = list(implicit(field, y, radau3, steps=2, tol=1e-12, at_solution=touch))
+    plain = list(implicit(field, y, radau3, steps=2, tol=1e-12))
+    assert len(seen) == 2
+    for n, (moment, without, (times, states)) in enumerate(zip(moments, plain, seen, strict=True)):
+        torch.testing.assert_close(moment.y, without.y, rtol=0, atol=0)
+        assert greatest(moment.evaluations) == greatest(without.evaluations) + 3 * (n + 1)
+        nodes = torch.tensor([(n + c) / 2 for c in radau3.c], dtype=y.dtype)
+        torch.testing.assert_close(times.reshape(3, 3), nodes[:, None].expand(3, 3))
+        slopes = torch.cat([e / (b / 2) for e, b in zip(moment.increments, radau3.b, strict=True)])
+        torch.testing.assert_close(field(times, states), slopes, rtol=0, atol=1e-10)  # the stage equations
 
 
 def stiff(t: float | Tensor, y: Tensor) -> Tensor:

@@ -51,9 +51,7 @@ def test_the_problem_is_solved_by_its_closed_form() -> None:
 
 @named
 def test_measured_order(method: Tableau) -> None:
-    above = (
-        0.9 if method.embedded else 0.3
-    )  # the pairs' h^5 error is so small that h^6 still shows at h = 1/64
+    above = 0.9 if method.embedded else 0.3  # the pairs' h^5 error is so small that h^6 still shows at h = 1/64
     for found in measured_orders(method):
         assert method.order - 0.2 < found < method.order + above
 

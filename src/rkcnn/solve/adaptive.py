@@ -41,8 +41,7 @@ def adaptive(
         raise InputError(f"an adaptive solver needs tol > 0, {tol} given")
     if budget <= tableau.stages:
         raise InputError(
-            f"{tableau.name} needs a budget of {tableau.stages + 1} evaluations or more to try one step, "
-            f"{budget} given"
+            f"{tableau.name} needs a budget of {tableau.stages + 1} evaluations or more to try one step, {budget} given"
         )
     y = widen(y)
     groups = y.shape[0] if per_image else 1

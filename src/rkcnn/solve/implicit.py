@@ -67,9 +67,7 @@ class _Stages(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(
-        ctx: Any, system: System, y: Tensor, *parameters: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def forward(ctx: Any, system: System, y: Tensor, *parameters: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         ctx.system = system
         ctx.autocast = Autocast(y.device.type)
         found = system.solve(y)
