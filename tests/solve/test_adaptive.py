@@ -90,6 +90,18 @@ def test_per_image_knows_no_neighbours(pair: Tableau, dtype: torch.dtype) -> Non
     assert len(set(torch.as_tensor(together.evaluations).tolist())) > 2
 
 
+def test_every_moment_but_that_of_a_spent_budget_moves_an_image() -> None:
+    f = Counted(lambda t, y: torch.where(torch.as_tensor(t) < 0.5, 1.0, -y) * y)  # the larger y, the harder
+    batch = torch.tensor([[0.1], [1.0], [9.0]], dtype=torch.float64)
+    moments = list(adaptive(f, batch, dopri5, 1e-6, per_image=True))
+    assert f.calls > 2 + 6 * len(moments)  # some steps are rejected by all that still run
+    assert all(bool(moment.increments[0].any()) for moment in moments)
+    ended = [torch.as_tensor(moment.converged) for moment in moments]
+    for before, after, moment in zip(ended, ended[1:], moments[1:], strict=False):
+        assert bool((after | ~before).all())
+        assert not moment.increments[0][before].any()
+
+
 def test_the_whole_batch_takes_the_same_steps() -> None:
     batch = torch.tensor([[0.5, 0.1], [0.4, 40.0]], dtype=torch.float64)
     together = last(adaptive(oscillator, batch, dopri5, 1e-4))

@@ -68,6 +68,15 @@ def test_by_adaptive_steps(per_image: bool) -> None:
     assert difference(adapting(per_image)) < 1e-6
 
 
+def test_a_time_of_an_adaptive_solver_broadcasts_against_the_state() -> None:
+    """Backwards too, where the solver itself sees one long row."""
+    f = Counted(lambda t, y: y.square() * t)
+    y = torch.full((5,), 0.2, dtype=torch.float64, requires_grad=True)
+    adjoint(adapting(False), f, y, ()).y.sum().backward()
+    assert {torch.as_tensor(t).dim() for t in f.times} == {1}
+    torch.testing.assert_close(y.grad, (1 - y.detach() / 2) ** -2, rtol=0, atol=1e-7)  # y(1) = y / (1 - y / 2)
+
+
 def test_gives_what_the_solver_gives() -> None:
     y, weight, bias = inputs()
     f = Counted(dense(weight, bias))

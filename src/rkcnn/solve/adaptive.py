@@ -72,7 +72,7 @@ def adaptive(
         if accept.any():
             before = y
             y = new if accept.all() else torch.where(spread(accept, y), new, y)
-            t = torch.where(accept, torch.where(last, end, t + h), t)
+            t = torch.where(accept, t + h, t)
             done = done | (accept & last)
             if not done.all():
                 first = slopes[-1] if accept.all() else torch.where(spread(accept, y), slopes[-1], first)
