@@ -283,6 +283,6 @@ def test_a_batch_of_mnist_by_radau3_takes_under_2_gb() -> None:
     (iterations, converged, peak), (few, _, small), (many, _, large) = map(str.split, out.splitlines())
     assert converged == "True"
     assert int(iterations) < 20
-    assert float(peak) < 2048  # MB, with torch itself; measured 400
+    assert float(peak) < 2048  # MB, with torch itself; measured 340
     assert (few, many) == ("10", "60")
-    assert float(large) - float(small) < 16  # one copy of the stages is 1.7 MB
+    assert float(large) - float(small) < 40  # a copy of the stages kept by each of 50 iterations: 85 MB; malloc alone: up to 18
