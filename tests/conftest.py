@@ -7,6 +7,10 @@ from collections.abc import Generator
 
 import pytest
 import torch
+from hypothesis import settings
+
+settings.register_profile("rkcnn", deadline=None)  # a shared core can be slow for a moment
+settings.load_profile("rkcnn")
 
 MAY_SKIP = ("GPU", "timm", "../shared")  # everything else must be there when CI=true
 
