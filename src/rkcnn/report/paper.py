@@ -163,3 +163,11 @@ def agrees(value: int, text: str, unit: float) -> bool:
     digits = text.lstrip(">")
     decimals = len(digits.partition(".")[2])
     return f"{value / unit:.{decimals}f}" == digits
+
+
+def slip_table() -> str:
+    """The cells that are not their network's, as Markdown: a part of docs/costs.md."""
+    lines = ["| table | network | column | printed | why |", "|---|---|---|---|---|"]
+    for (table, name, column), why in SLIPS.items():
+        lines.append(f"| `{table}` | `{name}` | {column} | {getattr(TABLES[table].rows[name], column)} | {why} |")
+    return "\n".join(lines)
