@@ -22,10 +22,10 @@ class Table(NamedTuple):
     rows: dict[str, Printed]  # by the network's name
 
     @property
-    def units(self) -> str:
-        """Of params and FLOPs, in words."""
+    def letters(self) -> tuple[str, str]:
+        """The units of params and FLOPs."""
         letters = {1e3: "K", 1e6: "M", 1e9: "G"}
-        return f"{letters[self.params_unit]} and {letters[self.flops_unit]}"
+        return letters[self.params_unit], letters[self.flops_unit]
 
 
 def _rows(names: tuple[str, ...], *cells: Printed) -> dict[str, Printed]:

@@ -2,41 +2,53 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from rkcnn.report.paper import TABLES
+from rkcnn.report.paper import SLIPS, TABLES
 
-START, END = "<!-- costs: rkcnn.report.readme writes this -->", "<!-- /costs -->"
-SHOWN = {
-    "tb:MNIST": ("MNIST", "K", "M", ("ResNet@k=32", "RKNet-rk4_38@k=32", "CliqueNet-2@k=32", "RKCNN-R-2@k=32")),
-    "tb:cifar": (
-        "CIFAR-10",
-        "M",
-        "G",
-        ("ResNet@k=120_120_120", "ODENet-ab@k=120_120_120", "RKCNN-I-2_2_2@k=78_78_80", "RKCNN-I-2_2_2@k=120"),
-    ),
-    "tb:cifar_sota": ("CIFAR-10", "M", "G", ("DenseNet-BC-L250-k24", "RKCNN-I-5_5_6@k=150_120_120")),
-}
+START, END = "<!-- costs: python -m rkcnn.report.readme writes this -->", "<!-- /costs -->"
+SHOWN = (
+    ("MNIST", "tb:MNIST", "ResNet@k=32"),
+    ("MNIST", "tb:MNIST", "RKNet-rk4_38@k=32"),
+    ("MNIST", "tb:MNIST", "CliqueNet-2@k=32"),
+    ("MNIST", "tb:MNIST", "RKCNN-R-2@k=32"),
+    ("CIFAR-10", "tb:cifar", "ResNet@k=120_120_120"),
+    ("CIFAR-10", "tb:cifar", "ODENet-ab@k=120_120_120"),
+    ("CIFAR-10", "tb:cifar", "RKCNN-I-2_2_2@k=78_78_80"),
+    ("CIFAR-10", "tb:cifar", "RKCNN-I-2_2_2@k=120"),
+    ("CIFAR-10", "tb:cifar_sota", "DenseNet-BC-L250-k24"),
+    ("CIFAR-10", "tb:cifar_sota", "RKCNN-I-5_5_6@k=150_120_120"),
+)
 
 
 def cost_table(rows: list[dict[str, Any]]) -> str:
-    """Markdown from the rows of `rkcnn models --json`."""
+    """Markdown from the rows of `rkcnn models --json`; a printed cell known to be a slip has a *."""
     lines = [
-        "| on | network | params | printed | FLOPs (2 × MAC) | paper's convention | printed | runs |",
+        "| on | network | params | printed | FLOPs, 2 × MAC | paper's rule | printed | runs |",
         "|---|---|--:|--:|--:|--:|--:|--:|",
     ]
-    for key, (data, kilo, giga, names) in SHOWN.items():
-        for name in names:
-            row = next(row for row in rows if (row["table"], row["name"]) == (key, name))
-            unit = TABLES[key].flops_unit
-            paper = row["paper"]
-            lines.append(
-                f"| {data} | `{name}` | {row['params']:,} | {paper['params']} {kilo} | {row['flops'] / unit:.3f} {giga} | "
-                f"{row['paper_flops'] / unit:.3f} {giga} | {paper['flops']} {giga} | {row['evaluations'] or '-'} "
-                f"{row['unit'] + 's' * (row['unit'] == 'stage') if row['unit'] else ''} |"
-            )
+    found = {(row["table"], row["name"]): row for row in rows}
+    for data, key, name in SHOWN:
+        row, table = found[key, name], TABLES[key]
+        kilo, giga = table.letters
+        printed = {c: f"{row['paper'][c]}{'*' * ((key, name, c) in SLIPS)}" for c in ("params", "flops")}
+        cells = (
+            data,
+            f"`{name}`",
+            f"{row['params']:,}",
+            f"{printed['params']} {kilo}",
+            f"{row['flops'] / table.flops_unit:.3f} {giga}",
+            f"{row['paper_flops'] / table.flops_unit:.3f} {giga}",
+            f"{printed['flops']} {giga}",
+            "-"
+            if row["evaluations"] is None
+            else f"{row['evaluations']} {row['unit']}{'s' * (row['unit'] == 'stage')}",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -48,9 +60,6 @@ def between(text: str, part: str) -> str:
 
 
 def main(path: Path) -> None:
-    import json
-    import subprocess
-
     rows = json.loads(subprocess.check_output([sys.executable, "-m", "rkcnn", "models", "--json"]))
     path.write_text(between(path.read_text(encoding="utf-8"), cost_table(rows)), encoding="utf-8")
 
