@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from rkcnn.cli.models import count_all
+from rkcnn.error import InputError
 from rkcnn.report.paper import slip_table
 from rkcnn.report.readme import END, START, between, cost_table
 
@@ -23,3 +26,5 @@ def test_the_table_of_slips_is_current() -> None:
 def test_only_what_stands_between_the_markers_changes() -> None:
     text = f"before\n{START}\nold\n{END}\nafter"
     assert between(text, "new") == f"before\n{START}\nnew\n{END}\nafter"
+    with pytest.raises(InputError, match="lacks"):
+        between("no markers", "new")

@@ -37,7 +37,7 @@ def describe(
     from rkcnn.model.create import create_model
     from rkcnn.model.network import Network
     from rkcnn.model.outline import outline
-    from rkcnn.report.paper import SLIPS, printed
+    from rkcnn.report.paper import SLIPS, TABLES, printed
 
     if size is not None and size < 1:
         raise InputError(f"size {size} given; an image has at least 1 pixel")
@@ -52,6 +52,7 @@ def describe(
         {
             "table": table,
             **row._asdict(),
+            "units": " and ".join(TABLES[table].letters),
             "slips": {c: why for (t, n, c), why in SLIPS.items() if (t, n) == (table, network.name)},
         }
         for table, row in printed(network.name)

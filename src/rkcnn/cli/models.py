@@ -77,10 +77,10 @@ def print_tables(rows: list[dict[str, Any]]) -> None:
     console = Console(width=max(console.width, WIDTH), highlight=False)
     for key, section in SECTIONS.items():
         unit = TABLES[key].flops_unit
-        letter = {1e6: "M", 1e9: "G"}
+        _, giga = TABLES[key].letters
         table = Table(title=section.title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
         table.add_column("network", no_wrap=True)
-        heads = "params", f"FLOPs {letter[unit]}", "runs", "paper's rule", "printed", "printed params"
+        heads = "params", f"FLOPs {giga}", "runs", "paper's rule", "printed", "printed params"
         for head in heads:
             table.add_column(head, justify="right", no_wrap=True)
         for row in (row for row in rows if row["table"] == key):

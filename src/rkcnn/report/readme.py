@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rkcnn.error import InputError
 from rkcnn.report.paper import SLIPS, TABLES
 
 START, END = "<!-- costs: python -m rkcnn.report.readme writes this -->", "<!-- /costs -->"
@@ -54,8 +55,10 @@ def cost_table(rows: list[dict[str, Any]]) -> str:
 
 def between(text: str, part: str) -> str:
     """The text with whatever stood between the markers replaced."""
-    before, _, rest = text.partition(START)
-    _, _, after = rest.partition(END)
+    before, start, rest = text.partition(START)
+    _, end, after = rest.partition(END)
+    if not start or not end:
+        raise InputError(f"nothing to write between: the text lacks {START} or {END}")
     return f"{before}{START}\n{part}\n{END}{after}"
 
 
