@@ -99,9 +99,7 @@ def same_pixels(images: Images, batches: Batches) -> bool:
     """Whether the first batch is what the reference makes of the same draws."""
     mean, std = (torch.tensor(values).view(3, 1, 1) for values in (images.mean, images.std))
     plan = zip(*(tensor.tolist() for tensor in batches.plan(0, 0)), strict=True)
-    reference = torch.stack(
-        [one_picture(images.pixels[index], drawn[:3], mean, std) for index, drawn in plan]
-    )
+    reference = torch.stack([one_picture(images.pixels[index], drawn[:3], mean, std) for index, drawn in plan])
     return torch.allclose(reference, batches.at(0, 0).pixels.cpu(), rtol=0, atol=1e-6)
 
 

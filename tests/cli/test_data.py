@@ -93,9 +93,7 @@ def test_bad_input_is_one_sentence_and_code_two(
     assert [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".lock"] == []
 
 
-def test_a_changed_byte_in_the_decoded_copy_is_found_by_get(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_changed_byte_in_the_decoded_copy_is_found_by_get(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "p" / "train" / "a").mkdir(parents=True)
     (tmp_path / "p" / "test" / "a").mkdir(parents=True)
     for part in ("train", "test"):

@@ -43,9 +43,7 @@ def made(channels: int, height: int, width: int, seed: int = 0) -> Images:
         (0.49139968, 0.48215841, 0.44653091)[:channels],
         (0.24703223, 0.24348513, 0.26158784)[:channels],
     )
-    return Images(
-        "made", "train", pixels, torch.zeros(7, dtype=torch.int64), ("a",), *statistics, False, "", ""
-    )
+    return Images("made", "train", pixels, torch.zeros(7, dtype=torch.int64), ("a",), *statistics, False, "", "")
 
 
 def apply(augmentation: Augmentation, images: Images, drawn: Tensor) -> Tensor:

@@ -52,9 +52,7 @@ def test_all_ranks_together_see_the_pixels_of_one(
 ) -> None:
     def make(rank: int, ranks: int) -> Batches:
         size = world * each
-        return Batches(
-            DIGITS, size, seed, augmentation=AUGMENTATION, drop_last=drop_last, rank=rank, world=ranks
-        )
+        return Batches(DIGITS, size, seed, augmentation=AUGMENTATION, drop_last=drop_last, rank=rank, world=ranks)
 
     ranks = [make(rank, world) for rank in range(world)]
     for step, whole in enumerate(make(0, 1).epoch(epoch)):

@@ -25,9 +25,7 @@ def can_mount() -> bool:
 
 def run_mounted(mount: str, folder: Path, code: str) -> subprocess.CompletedProcess[str]:
     """Runs Python code in a mount namespace of its own after `mount`; lists what is left there."""
-    script = (
-        f'mount --make-rprivate / && {mount} && "$@"; code=$?; find "$FOLDER" -type f -size +0; exit $code'
-    )
+    script = f'mount --make-rprivate / && {mount} && "$@"; code=$?; find "$FOLDER" -type f -size +0; exit $code'
     command = ["unshare", "-rm", "sh", "-c", script, "sh", sys.executable, "-c", code]
     environment = os.environ | {"FOLDER": str(folder)}
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)

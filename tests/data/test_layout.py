@@ -52,14 +52,9 @@ def read(found: Layout, files: dict[str, bytes]) -> dict[str, tuple[Any, Any]]:
 def test_cifar_10_reads_alike_from_binary_and_pickles() -> None:
     batches = [pictures(3 + number) for number in range(6)]
     as_binary, as_pickles, _ = layout.CIFAR10
-    rows = {
-        name: binary(pixels, labels)
-        for name, (pixels, labels, _) in zip(as_binary.files, batches, strict=True)
-    }
+    rows = {name: binary(pixels, labels) for name, (pixels, labels, _) in zip(as_binary.files, batches, strict=True)}
     pickles = {
-        name: pickle.dumps(
-            {b"data": pixels.transpose(0, 3, 1, 2).reshape(-1, 3072), b"labels": labels.tolist()}, 2
-        )
+        name: pickle.dumps({b"data": pixels.transpose(0, 3, 1, 2).reshape(-1, 3072), b"labels": labels.tolist()}, 2)
         for name, (pixels, labels, _) in zip(as_pickles.files, batches, strict=True)
     }
     for parts in (read(as_binary, rows), read(as_pickles, pickles)):

@@ -37,9 +37,7 @@ def get(**options: Any) -> tuple[Path, Any]:
 def left_in(folder: Path) -> list[str]:
     """Every file but locks, which hold nothing."""
     return sorted(
-        str(path.relative_to(folder))
-        for path in folder.rglob("*")
-        if path.suffix != ".lock" and path.is_file()
+        str(path.relative_to(folder)) for path in folder.rglob("*") if path.suffix != ".lock" and path.is_file()
     )
 
 
@@ -151,9 +149,7 @@ def test_a_wrong_picture_that_unpacks_well_is_refused_by_its_checksum(mini: Path
 
 
 @pytest.mark.parametrize("behaviour", ["announces less", "missing", "never ends"])
-def test_a_lying_server_leaves_nothing_under_a_published_name(
-    behaviour: str, mini: Path, server: Any
-) -> None:
+def test_a_lying_server_leaves_nothing_under_a_published_name(behaviour: str, mini: Path, server: Any) -> None:
     server.behaviour = behaviour
     with pytest.raises(InputError, match="no source gave it"):
         get(mirror=server.url)
@@ -199,15 +195,11 @@ def test_files_without_a_known_checksum_need_unverified_and_stay_apart(mini: Pat
     ],
 )
 @pytest.mark.parametrize("packed", [True, False])
-def test_bad_files_are_refused_even_unverified(
-    name: str, change: Any, says: str, packed: bool, mini: Path
-) -> None:
+def test_bad_files_are_refused_even_unverified(name: str, change: Any, says: str, packed: bool, mini: Path) -> None:
     folder = copy(mini / "mini", packed=False)
     data = change((folder / name).read_bytes())
     (folder / name).unlink()
-    (folder / f"{name}.gz" if packed else folder / name).write_bytes(
-        gzip.compress(data, 1) if packed else data
-    )
+    (folder / f"{name}.gz" if packed else folder / name).write_bytes(gzip.compress(data, 1) if packed else data)
     with pytest.raises(InputError, match=says):
         get(offline=True, unverified=True)
     assert [path for path in left_in(mini) if path.startswith("decoded")] == []
@@ -221,15 +213,11 @@ def test_a_truncated_gz_is_refused(mini: Path) -> None:
         get(offline=True)
 
 
-def test_two_processes_that_want_the_same_set_share_one_download(
-    mini: Path, server: Any, prelude: str
-) -> None:
+def test_two_processes_that_want_the_same_set_share_one_download(mini: Path, server: Any, prelude: str) -> None:
     server.behaviour = "slow"
     code = f'{prelude}\nmain(["data", "get", "mini", "--mirror", "{server.url}"])'
     both = [
-        subprocess.Popen(
-            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
     said = [process.communicate(timeout=120) for process in both]
@@ -239,9 +227,7 @@ def test_two_processes_that_want_the_same_set_share_one_download(
     assert said[0][0] == said[1][0]
 
 
-def test_ctrl_c_in_a_download_is_a_sentence_and_the_next_run_continues(
-    mini: Path, server: Any, prelude: str
-) -> None:
+def test_ctrl_c_in_a_download_is_a_sentence_and_the_next_run_continues(mini: Path, server: Any, prelude: str) -> None:
     server.behaviour = "slow"
     code = f'{prelude}\nmain(["data", "get", "mini", "--mirror", "{server.url}"])'
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
@@ -278,7 +264,5 @@ def test_a_killed_process_leaves_nothing_that_the_next_does_not_clear(mini: Path
 def test_the_stored_copy_of_a_real_set_has_the_published_checksum(mini: Path) -> None:
     copy(mini)
     folder, catalogue = get(offline=True)
-    assert (
-        hashlib.sha256((folder / "train.pixels").read_bytes()).hexdigest() == SETS["mnist-mini"].train.pixels
-    )
+    assert hashlib.sha256((folder / "train.pixels").read_bytes()).hexdigest() == SETS["mnist-mini"].train.pixels
     assert catalogue.parts["train"].mean == pytest.approx([0.1311], abs=1e-4)

@@ -73,9 +73,7 @@ def test_mixed_sizes_and_modes_become_one(folder: Path) -> None:
     Image.new("P", (10, 10)).save(cat / "palette.png")
     Image.fromarray(np.full((5, 5), 257 * 40, np.uint16)).save(cat / "sixteen.png")
     train, _ = load(f"folder:{folder}")
-    by_name = dict(
-        zip(sorted(path.name for path in cat.iterdir()), train.pixels[:8, :, 9, 9].tolist(), strict=True)
-    )
+    by_name = dict(zip(sorted(path.name for path in cat.iterdir()), train.pixels[:8, :, 9, 9].tolist(), strict=True))
     assert by_name["grey.png"] == [7, 7, 7]
     assert by_name["rgba.png"] == [1, 2, 3]
     assert by_name["sixteen.png"] == [40, 40, 40]

@@ -54,9 +54,7 @@ def test_writing_to_an_open_set_never_reaches_the_file(tmp_path: Path) -> None:
     folder = kept(tmp_path)
     pixels, _ = store.open_part(folder, "test", [10, 4, 5, 3], coarse=False)
     pixels[:] = 0
-    assert (
-        store.open_part(folder, "test", [10, 4, 5, 3], coarse=False)[0] == PIXELS[:10].transpose(0, 3, 1, 2)
-    ).all()
+    assert (store.open_part(folder, "test", [10, 4, 5, 3], coarse=False)[0] == PIXELS[:10].transpose(0, 3, 1, 2)).all()
 
 
 def test_a_newer_set_takes_the_older_ones_place(tmp_path: Path) -> None:

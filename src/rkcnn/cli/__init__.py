@@ -14,10 +14,10 @@ app = App(
     help="Runge–Kutta convolutional networks: build them by name, see what they cost.",
     version=__version__,
 )
-app.command("rkcnn.cli.models:models")
-app.command("rkcnn.cli.describe:describe")
-app.command("rkcnn.cli.draw:draw")
-app.command("rkcnn.cli.data:app", name="data")
+app.command("rkcnn.cli.models:models", help="Every network of the paper with its cost.")
+app.command("rkcnn.cli.describe:describe", help="One network as a tree of its parts, with shapes and costs.")
+app.command("rkcnn.cli.draw:draw", help="One time-step of a network as an SVG picture.")
+app.command("rkcnn.cli.data:app", name="data", help="Data sets: list them, fetch one, look at one.")
 
 
 def main(arguments: list[str] | None = None) -> None:

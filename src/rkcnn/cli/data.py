@@ -39,8 +39,7 @@ def list_sets(*, sources: FromSources = Sources()) -> None:  # noqa: B008 (froze
             where = str(files[1]) if files else _origins(name)
         size = " x ".join(map(str, data.shape))
         print(
-            f"{name:16} {data.train.images:7} {data.test.images:7} {len(data.classes):7}  "
-            f"{size:11} {here:10} {where}"
+            f"{name:16} {data.train.images:7} {data.test.images:7} {len(data.classes):7}  {size:11} {here:10} {where}"
         )
     print("Your own images: folder:PATH (train/CLASS/*.png and test/, or CLASS/* with --split) and npz:PATH.")
 
@@ -69,9 +68,7 @@ def get(
             try:
                 images.check()
             except InputError as error:
-                raise InputError(
-                    f"{error}; delete its folder of `rkcnn data list` and get it again"
-                ) from None
+                raise InputError(f"{error}; delete its folder of `rkcnn data list` and get it again") from None
             print(
                 f"{name} {images.part}: {len(images)} images, pixels sha256 {images.pixels_sha256}, "
                 f"labels sha256 {images.labels_sha256}, {'as published' if images.verified else 'UNVERIFIED'}"

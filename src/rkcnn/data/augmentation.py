@@ -18,9 +18,7 @@ class Augmentation:
 
     padding: int = 0  # pixels on each side
     flip: bool = False
-    cutout: int = (
-        0  # side of a black square; its centre is anywhere in the picture, so it may hang over the edge
-    )
+    cutout: int = 0  # side of a black square; its centre is anywhere in the picture, so it may hang over the edge
 
     def __post_init__(self) -> None:
         if self.padding < 0 or self.cutout < 0:

@@ -46,21 +46,15 @@ class Batches:
         device_share: float = DEVICE_SHARE,
     ) -> None:
         if size < 1 or world < 1 or size % world:
-            raise InputError(
-                f"a batch of {size} can't be shared by {world} ranks; give a positive multiple of {world}"
-            )
+            raise InputError(f"a batch of {size} can't be shared by {world} ranks; give a positive multiple of {world}")
         if not 0 <= rank < world:
             raise InputError(f"rank {rank} of {world} doesn't exist; give 0 to {world - 1}")
         if drop_last and size > len(images):
-            raise InputError(
-                f"a batch of {size} with the last one dropped leaves none of {len(images)} images"
-            )
+            raise InputError(f"a batch of {size} with the last one dropped leaves none of {len(images)} images")
         self.images, self.size, self.seed = images, size, seed
         self.augmentation, self.shuffle, self.drop_last = augmentation, shuffle, drop_last
         self.rank, self.world, self.device = rank, world, torch.device(device)
-        self.streamed = self.device.type == "cuda" and images.pixels.nbytes > device_share * _memory(
-            self.device
-        )
+        self.streamed = self.device.type == "cuda" and images.pixels.nbytes > device_share * _memory(self.device)
         self._pixels = images.pixels if self.streamed else images.pixels.to(self.device)
         self._labels = images.labels.to(self.device)
         self._shift, self._scale = (tensor.to(self.device) for tensor in images.normalisation())

@@ -48,9 +48,7 @@ def _transfer(url: str, part: Path, limit: int, timeout: float, progress: Progre
     if have:
         headers["Range"] = f"bytes={have}-"
     with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout) as response:
-        continued = response.status == 206 and response.headers.get("Content-Range", "").startswith(
-            f"bytes {have}-"
-        )
+        continued = response.status == 206 and response.headers.get("Content-Range", "").startswith(f"bytes {have}-")
         if response.status == 206 and not continued:
             part.unlink()  # another stretch than was asked for: begin again
             raise http.client.HTTPException("the server sent another stretch of the file")

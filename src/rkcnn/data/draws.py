@@ -7,9 +7,7 @@ from torch import Tensor
 
 ORDER, TOP, LEFT, FLIP, HOLE_TOP, HOLE_LEFT = range(6)  # one stream of numbers for each thing drawn
 
-_GOLDEN = (
-    -0x61C8864680B583EB
-)  # 2^64 / golden ratio, as int64; with the two factors: Steele et al. 2014, splitmix64
+_GOLDEN = -0x61C8864680B583EB  # 2^64 / golden ratio, as int64; with the two factors: Steele et al. 2014, splitmix64
 _MIX1 = -0x40A7B892E31B1A47
 _MIX2 = -0x6B2FB644ECCEEE15
 

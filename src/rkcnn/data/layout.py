@@ -25,13 +25,9 @@ class Layout:
     folder: str = ""  # that the files lie in, inside the archive or beside it
     archive: str = ""  # empty: the files are published one by one, each as it is or as .gz
     remote: tuple[str, ...] = ()  # what to ask a mirror for; the archive where there is one
-    mirrors: tuple[
-        str, ...
-    ] = ()  # addresses that the names are appended to; all of them NEVER SEEN WORKING by us
+    mirrors: tuple[str, ...] = ()  # addresses that the names are appended to; all of them NEVER SEEN WORKING by us
     npm: str = ""  # package@version whose tarball is the archive
-    md5: dict[str, str] = field(
-        default_factory=dict
-    )  # of files as published, where the content's sha256 is unknown
+    md5: dict[str, str] = field(default_factory=dict)  # of files as published, where the content's sha256 is unknown
 
 
 def _idx(shelf: Shelf, limit: int) -> Parts:
@@ -44,9 +40,7 @@ def _idx(shelf: Shelf, limit: int) -> Parts:
 def _cifar_binary(shelf: Shelf, limit: int) -> Parts:
     for name in shelf.files:
         with shelf.open(name) as file:
-            label_bytes = (
-                1 if "batch" in name else 2
-            )  # CIFAR-10's files are batches; CIFAR-100's rows have two labels
+            label_bytes = 1 if "batch" in name else 2  # CIFAR-10's files are batches; CIFAR-100's rows have two labels
             yield _part_of(name), read_cifar_binary(file, shelf.label(name), limit, label_bytes)
 
 

@@ -47,9 +47,7 @@ def find(name: str) -> DataSet:
     if name not in SETS:
         near = difflib.get_close_matches(name, SETS, 1)
         hint = f"did you mean {near[0]}? There are" if near else "there are"
-        raise InputError(
-            f"no data set is called {name!r}; {hint} {', '.join(SETS)}, folder:PATH and npz:PATH"
-        )
+        raise InputError(f"no data set is called {name!r}; {hint} {', '.join(SETS)}, folder:PATH and npz:PATH")
     return SETS[name]
 
 
@@ -76,26 +74,17 @@ def _bundled(data: DataSet) -> tuple[Images, Images]:
     with as_file(files("rkcnn.data") / "bundled") as folder:
         shelf = shelf_in(folder, BUNDLED.files)
         if shelf is None:
-            raise InputError(
-                "mnist-mini: its files are missing from this installation of rkcnn; install it again"
-            )
+            raise InputError("mnist-mini: its files are missing from this installation of rkcnn; install it again")
         parts = []
-        for (part, read), content in zip(
-            BUNDLED.read(shelf, data.limit), (data.train, data.test), strict=True
-        ):
+        for (part, read), content in zip(BUNDLED.read(shelf, data.limit), (data.train, data.test), strict=True):
             pixels, labels = (
                 torch.from_numpy(read.pixels.transpose(0, 3, 1, 2).copy()),
                 torch.from_numpy(read.labels.astype("int64")),
             )
             hashes = tuple(
-                hashlib.sha256(array.astype("u1").tobytes()).hexdigest()
-                for array in (read.pixels, read.labels)
+                hashlib.sha256(array.astype("u1").tobytes()).hexdigest() for array in (read.pixels, read.labels)
             )
             if hashes != (content.pixels, content.labels):
-                raise InputError(
-                    "mnist-mini: its files in this installation of rkcnn are damaged; install it again"
-                )
-            parts.append(
-                Images(data.name, part, pixels, labels, data.classes, data.mean, data.std, True, *hashes)
-            )
+                raise InputError("mnist-mini: its files in this installation of rkcnn are damaged; install it again")
+            parts.append(Images(data.name, part, pixels, labels, data.classes, data.mean, data.std, True, *hashes))
     return parts[0], parts[1]

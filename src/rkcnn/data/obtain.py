@@ -172,18 +172,14 @@ class _Search:
         if wrong and not unverified:
             raise WrongContentError(f"{shelf.where}: {wrong[0]} is not that of the published file")
         parts = layout.read(shelf, self.data.limit)
-        folder, catalogue = store.write(
-            self.root, self.data.home, parts, list(self.data.classes), shelf.where
-        )
+        folder, catalogue = store.write(self.root, self.data.home, parts, list(self.data.classes), shelf.where)
         wrong += differences(self.data, catalogue)
         catalogue.verified = not wrong
         if (wrong and not unverified) or any(
             tuple(part.shape[1:]) != self.data.shape for part in catalogue.parts.values()
         ):
             shutil.rmtree(folder)
-            raise WrongContentError(
-                f"{shelf.where}: its content is not what was published ({', '.join(wrong)} differ)"
-            )
+            raise WrongContentError(f"{shelf.where}: its content is not what was published ({', '.join(wrong)} differ)")
         final = self.root / (self.data.stored if catalogue.verified else f"{self.data.stored}-unverified")
         store.keep(folder, catalogue, final)
         return final, catalogue

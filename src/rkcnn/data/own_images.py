@@ -34,9 +34,7 @@ def obtain_own(name: str, sources: Sources, own: Own, progress: Progress) -> tup
         raise InputError(f"--split {own.split} must be a share between 0 and 1, say 0.2")
     if own.size is not None and own.size < 1:
         raise InputError(f"--size {own.size} must be 1 pixel or more")
-    identity = hashlib.sha256(f"{kind} {path} {own.size} {own.split} {own.skip_bad}".encode()).hexdigest()[
-        :16
-    ]
+    identity = hashlib.sha256(f"{kind} {path} {own.size} {own.split} {own.skip_bad}".encode()).hexdigest()[:16]
     fingerprint = _fingerprint(path)
     root = sources.places()[0] / "decoded"
     for place in sources.places():
@@ -100,18 +98,12 @@ def _parts(path: Path, own: Own) -> dict[str, Found]:
         files = tuple((file, labels[file.parent.name]) for file, _ in found["test"].files)
         return {"train": found["train"], "test": Found(classes, files)}
     if (path / "train").is_dir() or test is not None:
-        raise InputError(
-            f"{path}: needs train/ and test/ (or val/) both, or the classes alone with --split 0.2"
-        )
+        raise InputError(f"{path}: needs train/ and test/ (or val/) both, or the classes alone with --split 0.2")
     whole = find_images(path)
     chosen = _chosen(len(whole.files), own, path)
     return {
-        "train": Found(
-            whole.classes, tuple(file for file, test in zip(whole.files, chosen, strict=True) if not test)
-        ),
-        "test": Found(
-            whole.classes, tuple(file for file, test in zip(whole.files, chosen, strict=True) if test)
-        ),
+        "train": Found(whole.classes, tuple(file for file, test in zip(whole.files, chosen, strict=True) if not test)),
+        "test": Found(whole.classes, tuple(file for file, test in zip(whole.files, chosen, strict=True) if test)),
     }
 
 

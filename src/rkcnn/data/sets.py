@@ -43,7 +43,7 @@ class DataSet:
 
     @property
     def limit(self) -> int:
-        """The most bytes a packaging of it comes to: Python 3's pickle for Python 2 takes half as much again."""
+        """The most bytes a packaging comes to: Python 3's pickle for Python 2 takes half as much again."""
         return self.bytes * 8 // 5 + (16 << 20)
 
 

@@ -101,9 +101,7 @@ def catalogue_of(folder: Path) -> Catalogue | None:
     return catalogue
 
 
-def open_part(
-    folder: Path, name: str, shape: list[int], coarse: bool
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def open_part(folder: Path, name: str, shape: list[int], coarse: bool) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Pixels (N, C, H, W) as a memory map whose writes never reach the file, and labels."""
     count, height, width, channels = shape
     pixels = np.memmap(folder / f"{name}.pixels", np.uint8, "c", shape=(count, channels, height, width))
@@ -125,9 +123,7 @@ class _Writing:
 
     def add(self, part: Part, classes: int) -> None:
         if part.pixels.shape[1:] != self._shape:
-            raise InputError(
-                f"{part.where}: images are {part.pixels.shape[1:]}, and those before {self._shape}"
-            )
+            raise InputError(f"{part.where}: images are {part.pixels.shape[1:]}, and those before {self._shape}")
         if part.labels.min() < 0 or part.labels.max() >= classes:
             given = f"{part.labels.min()} to {part.labels.max()}"
             raise InputError(f"{part.where}: labels run from {given}, and must be 0 to {classes - 1}")

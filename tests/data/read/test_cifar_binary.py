@@ -23,9 +23,7 @@ def test_reads_rows_of_labels_and_planes(label_bytes: int) -> None:
     assert part.pixels[2, 5, 7, 1] == rows[2, label_bytes + 1024 + 5 * 32 + 7]
 
 
-@pytest.mark.parametrize(
-    ("size", "says"), [(0, "whole number of rows"), (3072, "whole number"), (30730, "allowed")]
-)
+@pytest.mark.parametrize(("size", "says"), [(0, "whole number of rows"), (3072, "whole number"), (30730, "allowed")])
 def test_refuses(size: int, says: str) -> None:
     with pytest.raises(InputError, match=says):
         read_cifar_binary(io.BytesIO(bytes(size)), "here", 20_000, 1)

@@ -28,16 +28,7 @@ def python2(labels: list[int]) -> bytes:
     array += state + b"\x89T" + struct.pack("<i", DATA.size) + DATA.tobytes() + b"tb"
     numbers = b"](" + b"".join(b"K" + bytes([label]) for label in labels) + b"e"
     names = b"](" + text(b"a.png") + b"q\x05" + text(b"b.png") + b"h\x05e"
-    return (
-        b"\x80\x02}q\x01("
-        + text(b"data")
-        + array
-        + text(b"labels")
-        + numbers
-        + text(b"filenames")
-        + names
-        + b"u."
-    )
+    return b"\x80\x02}q\x01(" + text(b"data") + array + text(b"labels") + numbers + text(b"filenames") + names + b"u."
 
 
 def batch(**content: Any) -> bytes:

@@ -35,9 +35,7 @@ def test_reads_plain_and_gzip(pack: type[bytes]) -> None:
 
 def test_reads_the_bundled_digits_as_numpy_does() -> None:
     folder = files("rkcnn.data") / "bundled"
-    packed, named = (
-        (folder / f"t10k-{kind}-ubyte.gz").read_bytes() for kind in ("images-idx3", "labels-idx1")
-    )
+    packed, named = ((folder / f"t10k-{kind}-ubyte.gz").read_bytes() for kind in ("images-idx3", "labels-idx1"))
     part = read_idx(io.BytesIO(packed), io.BytesIO(named), "here", 10_000_000)
     raw = np.frombuffer(gzip.decompress(packed), np.uint8, offset=16).reshape(2000, 28, 28, 1)
     assert (part.pixels == raw).all()

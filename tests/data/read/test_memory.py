@@ -21,12 +21,7 @@ def png_claiming(width: int, height: int, size: int, colour: int = 2) -> bytes:
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
     head = chunk(b"IHDR", struct.pack(">2I5B", width, height, 8, colour, 0, 0, 0))
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + head
-        + chunk(b"IDAT", zlib.compress(bytes(1000)) + bytes(size))
-        + chunk(b"IEND", b"")
-    )
+    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(bytes(1000)) + bytes(size)) + chunk(b"IEND", b"")
 
 
 def crowded_zip() -> bytes:
@@ -53,9 +48,7 @@ FILES = {
     "png claims 80 million pixels": lambda: png_claiming(10_000, 8_000, 20_000),
     "png claims a chunk of 2 GB": lambda: png_claiming(100, 100, 100)[:33] + b"\x7f\xff\xff\xffIDATxyz",
     "png claims 4 billion pixels": lambda: png_claiming(65_000, 65_000, 20_000),
-    "mat claims an element of 2 GB": lambda: (
-        b"MATLAB 5.0".ljust(124) + b"\0\1IM" + struct.pack("<2I", 14, 2**31)
-    ),
+    "mat claims an element of 2 GB": lambda: b"MATLAB 5.0".ljust(124) + b"\0\1IM" + struct.pack("<2I", 14, 2**31),
 }
 CODE = """
 import io, resource, sys
@@ -100,9 +93,7 @@ def test_memory_stays_in_proportion_to_the_file(name: str, tmp_path: Path) -> No
     path = tmp_path / "file"
     path.write_bytes(FILES[name]())
     code = f"import sys; sys.path[:0] = {sys.path!r}\n{CODE}"
-    done = subprocess.run(
-        [sys.executable, "-c", code, path, reader], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code, path, reader], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < (64 << 20) + 3 * path.stat().st_size
     assert done.stderr.count("\n") == 1

@@ -29,9 +29,7 @@ def read(data: bytes, limit: int = 100_000) -> Any:
 @pytest.mark.parametrize("compressed", [True, False])
 def test_reads_both_parts_and_names(compressed: bool) -> None:
     names = np.array(["cat", "dog", "über"])
-    data = npz(
-        compressed, x_train=PIXELS, y_train=LABELS, x_test=PIXELS[:2], y_test=LABELS[:2], classes=names
-    )
+    data = npz(compressed, x_train=PIXELS, y_train=LABELS, x_test=PIXELS[:2], y_test=LABELS[:2], classes=names)
     parts, classes = read(data)
     assert classes == ("cat", "dog", "über")
     assert (parts["train"].pixels == PIXELS).all()
@@ -50,9 +48,7 @@ def claiming(shape: str) -> bytes:
     header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr(
-            "x_train.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
-        )
+        archive.writestr("x_train.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode())
     return file.getvalue()
 
 

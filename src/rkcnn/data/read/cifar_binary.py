@@ -19,9 +19,7 @@ def read_cifar_binary(file: BinaryIO, where: str, limit: int, label_bytes: int) 
     file.seek(0)
     row = label_bytes + PIXELS
     if size == 0 or size % row:
-        raise InputError(
-            f"{where}: {size} bytes are not a whole number of rows of {row}; it is truncated or not CIFAR"
-        )
+        raise InputError(f"{where}: {size} bytes are not a whole number of rows of {row}; it is truncated or not CIFAR")
     if size > limit:
         raise InputError(f"{where}: holds {size} bytes, more than the {limit} allowed here")
     rows = np.frombuffer(file.read(), np.uint8).reshape(-1, row)

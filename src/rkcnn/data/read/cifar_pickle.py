@@ -23,22 +23,13 @@ def read_cifar_pickle(file: BinaryIO, where: str, limit: int) -> Part:
     content = read_plain_pickle(file.read(), where)
     if not isinstance(content, dict):
         raise InputError(f"{where}: holds a {type(content).__name__}, and a CIFAR batch is a dict")
-    named = {
-        key.decode("latin-1") if isinstance(key, bytes) else key: value for key, value in content.items()
-    }
+    named = {key.decode("latin-1") if isinstance(key, bytes) else key: value for key, value in content.items()}
     data = named.get("data")
-    if (
-        not isinstance(data, np.ndarray)
-        or data.dtype != np.uint8
-        or data.ndim != 2
-        or data.shape[1] != PIXELS
-    ):
+    if not isinstance(data, np.ndarray) or data.dtype != np.uint8 or data.ndim != 2 or data.shape[1] != PIXELS:
         raise InputError(f"{where}: has no `data` of uint8 (N, {PIXELS}), and a CIFAR batch has")
     pixels = data.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
     if "fine_labels" in named:
-        return Part(
-            where, pixels, _labels(named, "fine_labels", where), _labels(named, "coarse_labels", where)
-        )
+        return Part(where, pixels, _labels(named, "fine_labels", where), _labels(named, "coarse_labels", where))
     return Part(where, pixels, _labels(named, "labels", where))
 
 

@@ -24,9 +24,7 @@ def _array(stream: Stream, dimensions: int) -> NDArray[np.uint8]:
     magic = bytes(stream.take(4, "the magic number"))
     expected = bytes([0, 0, 8, dimensions])  # 8: unsigned bytes
     if magic != expected:
-        raise InputError(
-            f"{stream.where}: magic number is {magic.hex()}, and IDX of this kind has {expected.hex()}"
-        )
+        raise InputError(f"{stream.where}: magic number is {magic.hex()}, and IDX of this kind has {expected.hex()}")
     shape = struct.unpack(f">{dimensions}I", stream.take(4 * dimensions, "the dimensions"))
     if 0 in shape:
         raise InputError(f"{stream.where}: claims {' x '.join(map(str, shape))} values, which is none")

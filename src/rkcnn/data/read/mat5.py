@@ -33,31 +33,23 @@ def read_mat5(file: BinaryIO, where: str, limit: int) -> Part:
         stream = Stream(file, where, limit)
         kind, length = struct.unpack(f"{order}2I", stream.take(8, "an element's tag"))
         if length > stream.bound:
-            raise InputError(
-                f"{where}: an element claims {length} bytes, {stream.bound} follow; it is truncated"
-            )
+            raise InputError(f"{where}: an element claims {length} bytes, {stream.bound} follow; it is truncated")
         at += 8 + length
         if kind == _COMPRESSED:
             stream = Stream(file, where, limit, zlib_packed=True)
             kind = struct.unpack(f"{order}2I", stream.take(8, "a matrix's tag"))[0]
         if kind != _MATRIX:
-            raise InputError(
-                f"{where}: holds an element of type {kind}, and SVHN's files hold matrices alone"
-            )
+            raise InputError(f"{where}: holds an element of type {kind}, and SVHN's files hold matrices alone")
         name, value = _matrix(stream, order)
         if name in variables:
             raise InputError(f"{where}: holds two variables called {name}")
         variables[name] = value
         limit -= stream.taken
     if "X" not in variables or "y" not in variables:
-        raise InputError(
-            f"{where}: holds {', '.join(sorted(variables)) or 'nothing'}, and SVHN's files hold X and y"
-        )
+        raise InputError(f"{where}: holds {', '.join(sorted(variables)) or 'nothing'}, and SVHN's files hold X and y")
     pixels, labels = variables["X"], variables["y"].reshape(-1)
     if pixels.dtype != np.uint8 or pixels.ndim != 4:
-        raise InputError(
-            f"{where}: X is {pixels.dtype} with {pixels.ndim} dimensions, and must be uint8 (H, W, C, N)"
-        )
+        raise InputError(f"{where}: X is {pixels.dtype} with {pixels.ndim} dimensions, and must be uint8 (H, W, C, N)")
     if labels.shape != pixels.shape[3:]:
         raise InputError(f"{where}: {pixels.shape[3]} images but {labels.size} labels; the two must match")
     if not ((labels >= 1) & (labels <= 10) & (labels == np.floor(labels))).all():
@@ -69,16 +61,12 @@ def _matrix(stream: Stream, order: str) -> tuple[str, np.ndarray[Any, Any]]:
     """The name and value of a real numeric matrix, column-major as it lies in the file."""
     flags = _element(stream, order, "array flags", _SHORT)
     if not flags.size or int(flags[0]) & 0xFF not in _NUMERIC:
-        raise InputError(
-            f"{stream.where}: holds text, a cell or a struct, and SVHN's files hold numbers alone"
-        )
+        raise InputError(f"{stream.where}: holds text, a cell or a struct, and SVHN's files hold numbers alone")
     shape = _element(stream, order, "dimensions", _SHORT)
     name = _element(stream, order, "name", _SHORT).astype(np.uint8).tobytes().decode("latin-1")
     values = _element(stream, order, f"values of {name!r}", stream.limit)
     if not 1 <= shape.size <= 32 or (shape < 1).any() or math.prod(map(int, shape)) != values.size:
-        raise InputError(
-            f"{stream.where}: {name} has {values.size} values, which don't fill {shape.tolist()}"
-        )
+        raise InputError(f"{stream.where}: {name} has {values.size} values, which don't fill {shape.tolist()}")
     return name, values.reshape(tuple(map(int, shape)), order="F")
 
 
@@ -88,9 +76,7 @@ def _element(stream: Stream, order: str, what: str, most: int) -> np.ndarray[Any
     if kind >> 16:  # a small element: its length and up to 4 bytes of data are in the tag itself
         kind, length = kind & 0xFFFF, kind >> 16
         if length > 4:
-            raise InputError(
-                f"{stream.where}: {what} claims {length} bytes in a small element, which holds 4"
-            )
+            raise InputError(f"{stream.where}: {what} claims {length} bytes in a small element, which holds 4")
         data = tag[4 : 4 + length]
     else:
         if length > most:

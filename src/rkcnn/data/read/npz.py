@@ -63,15 +63,9 @@ def read_npz(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, Part], t
 
 
 def _part(pixels: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], where: str) -> Part:
-    if (
-        pixels.dtype != np.uint8
-        or pixels.ndim not in (3, 4)
-        or (pixels.ndim == 4 and pixels.shape[3] not in (1, 3))
-    ):
+    if pixels.dtype != np.uint8 or pixels.ndim not in (3, 4) or (pixels.ndim == 4 and pixels.shape[3] not in (1, 3)):
         given = f"{pixels.dtype} {pixels.shape}"
-        raise InputError(
-            f"{where}: pixels are {given}, and must be uint8 (N, H, W), (N, H, W, 1) or (N, H, W, 3)"
-        )
+        raise InputError(f"{where}: pixels are {given}, and must be uint8 (N, H, W), (N, H, W, 1) or (N, H, W, 3)")
     if labels.dtype.kind not in "iu" or not labels.size or labels.min() < 0 or labels.max() > 65535:
         raise InputError(f"{where}: labels must be whole numbers from 0 to 65535")
     return Part(where, pixels.reshape((*pixels.shape[:3], -1)), labels.reshape(-1))

@@ -23,9 +23,7 @@ class Part:
     def __post_init__(self) -> None:
         if self.pixels.dtype != np.uint8 or self.pixels.ndim != 4 or 0 in self.pixels.shape:
             given = f"{self.pixels.dtype} {self.pixels.shape}"
-            raise InputError(
-                f"{self.where}: pixels are {given}, and must be uint8 (N, H, W, C), none of them 0"
-            )
+            raise InputError(f"{self.where}: pixels are {given}, and must be uint8 (N, H, W, C), none of them 0")
         for labels in (self.labels, self.coarse):
             if labels is not None and labels.shape != (len(self.pixels),):
                 raise InputError(

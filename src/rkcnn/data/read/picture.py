@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 # a pixel in the file, before it is packed: PNG by deflate, JPEG at 1 bit or more for 64 values (ratio 512);
 # WebP packs a flat picture of any size into a few bytes
 _LEAST_BITS = {"RGB": 24, "RGBA": 32, "I;16": 16, "LA": 16, "CMYK": 32, "YCbCr": 24}
-MOST = (
-    256 << 20
-)  # bytes of one decoded picture: 89 million RGB pixels, where Pillow too begins to suspect a bomb
+MOST = 256 << 20  # bytes of one decoded picture: 89 million RGB pixels, where Pillow too begins to suspect a bomb
 
 
 @contextmanager
@@ -39,20 +37,14 @@ def open_picture(file: BinaryIO, where: str, limit: int, formats: tuple[str, ...
             with Image.open(held, formats=formats) as picture:
                 width, height = picture.size
                 if width * height * 3 > min(limit, MOST):
-                    raise InputError(
-                        f"{where}: claims {width} x {height} pixels, more than the limit here allows"
-                    )
+                    raise InputError(f"{where}: claims {width} x {height} pixels, more than the limit here allows")
                 bits = width * height * _LEAST_BITS.get(picture.mode, 1)
                 if picture.format != "WEBP" and bits // 8 > size * DEFLATE_RATIO:
-                    raise InputError(
-                        f"{where}: claims {width} x {height} pixels, more than {size} bytes can hold"
-                    )
+                    raise InputError(f"{where}: claims {width} x {height} pixels, more than {size} bytes can hold")
                 yield picture
     except InputError:
         raise
-    except (
-        Exception
-    ) as error:  # Pillow raises OSError, SyntaxError, ValueError, struct.error, EOFError and more
+    except Exception as error:  # Pillow raises OSError, SyntaxError, ValueError, struct.error, EOFError and more
         raise InputError(
             f"{where}: can't be read as {' or '.join(formats)} ({type(error).__name__}: {error})"
         ) from None

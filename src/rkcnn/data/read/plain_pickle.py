@@ -75,9 +75,7 @@ class _Machine:
     def run(self, data: bytes) -> object:
         for step, (opcode, argument, _) in enumerate(pickletools.genops(io.BytesIO(data))):
             if step == MOST_STEPS:
-                raise InputError(
-                    f"{self.where}: the pickle has over {MOST_STEPS} steps, more than CIFAR's files"
-                )
+                raise InputError(f"{self.where}: the pickle has over {MOST_STEPS} steps, more than CIFAR's files")
             if opcode.name == "STOP":
                 return _finished(self.stack.pop())
             self._step(opcode.name, argument)
@@ -111,9 +109,7 @@ class _Machine:
             items = self._since_mark() if name == "APPENDS" else [_finished(stack.pop())]
             _expect(stack[-1], list).extend(items)
         elif name in ("SETITEM", "SETITEMS"):
-            items = (
-                self._since_mark() if name == "SETITEMS" else [_finished(stack.pop()) for _ in range(2)][::-1]
-            )
+            items = self._since_mark() if name == "SETITEMS" else [_finished(stack.pop()) for _ in range(2)][::-1]
             _expect(stack[-1], dict).update(_pairs(items))
         elif name in ("GLOBAL", "STACK_GLOBAL"):
             given = argument if name == "GLOBAL" else " ".join([stack.pop(), stack.pop()][::-1])
@@ -129,16 +125,10 @@ class _Machine:
             state = stack.pop()
             if isinstance(stack[-1], _Array):
                 stack[-1].value = _array(state[1], state[2], state[4], state[3])
-            elif not isinstance(
-                stack[-1], np.dtype
-            ):  # a dtype's state says only its byte order, known already
-                raise InputError(
-                    f"{self.where}: the pickle sets the state of an object; only plain data is read"
-                )
+            elif not isinstance(stack[-1], np.dtype):  # a dtype's state says only its byte order, known already
+                raise InputError(f"{self.where}: the pickle sets the state of an object; only plain data is read")
         elif name not in _NOTHING:
-            raise InputError(
-                f"{self.where}: the pickle uses {name}; only plain data is read, nothing was run"
-            )
+            raise InputError(f"{self.where}: the pickle uses {name}; only plain data is read, nothing was run")
 
     def _reduce(self, name: object, arguments: Any) -> object:
         if isinstance(name, _Name) and name == _ARRAY:

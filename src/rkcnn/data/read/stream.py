@@ -37,9 +37,7 @@ class Stream:
         while len(data) < count:
             chunk = self._chunk(min(CHUNK, count - len(data)))
             if not chunk:
-                raise InputError(
-                    f"{self.where}: ends after {len(data)} of {count} bytes of {what}; it is truncated"
-                )
+                raise InputError(f"{self.where}: ends after {len(data)} of {count} bytes of {what}; it is truncated")
             data += chunk
         return data
 
@@ -49,9 +47,7 @@ class Stream:
         while count:
             chunk = self._chunk(min(CHUNK, count))
             if not chunk:
-                raise InputError(
-                    f"{self.where}: ends {count} bytes before the end of {what}; it is truncated"
-                )
+                raise InputError(f"{self.where}: ends {count} bytes before the end of {what}; it is truncated")
             count -= len(chunk)
 
     def finish(self) -> None:
@@ -62,9 +58,7 @@ class Stream:
     def end(self) -> None:
         """Refuses bytes left over; on packed data this is also what tests the checksum at its end."""
         if self._chunk(1):
-            raise InputError(
-                f"{self.where}: goes on after its content; it is damaged or not what its name says"
-            )
+            raise InputError(f"{self.where}: goes on after its content; it is damaged or not what its name says")
 
     def _check(self, count: int, what: str) -> None:
         if self.taken + count > self.limit:
@@ -92,9 +86,7 @@ class Stream:
                 if plain or self._inflate.eof:
                     return plain
                 if not packed:
-                    raise InputError(
-                        f"{self.where}: the compressed data stop in the middle; the file is truncated"
-                    )
+                    raise InputError(f"{self.where}: the compressed data stop in the middle; the file is truncated")
         except zlib.error as error:
             raise InputError(f"{self.where}: the compressed data are damaged ({error})") from None
         return b""

@@ -34,9 +34,7 @@ def read_tar(file: BinaryIO, wanted: Collection[str], where: str, limit: int) ->
 
 def _name(header: bytearray) -> str:
     name = header[:100].split(b"\0")[0].decode("utf-8", "replace")
-    ustar = (
-        header[257:262] == b"ustar" and header[257:265] != b"ustar  \0"
-    )  # GNU puts other things in the prefix
+    ustar = header[257:262] == b"ustar" and header[257:265] != b"ustar  \0"  # GNU puts other things in the prefix
     prefix = header[345:500].split(b"\0")[0].decode("utf-8", "replace") if ustar else ""
     return str(PurePosixPath(prefix) / name)
 
@@ -58,9 +56,7 @@ def _refuse_outside(name: str, header: bytearray, where: str) -> None:
     targets = [PurePosixPath(name)]
     if header[156] in _LINKS:
         target = header[157:257].split(b"\0")[0].decode("utf-8", "replace")
-        targets.append(
-            PurePosixPath(name).parent / target if header[156:157] == b"2" else PurePosixPath(target)
-        )
+        targets.append(PurePosixPath(name).parent / target if header[156:157] == b"2" else PurePosixPath(target))
     for path in targets:
         depth = 0
         for step in path.parts:

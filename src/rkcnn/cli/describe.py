@@ -1,0 +1,100 @@
+"""rkcnn describe: what one network is made of."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+    from rkcnn.model.outline import Part
+
+
+def describe(
+    name: str, /, *, classes: int = 10, channels: int | None = None, size: int | None = None, json_: bool = False
+) -> None:
+    """Print a network as a tree of its parts with output shapes, parameters and FLOPs, and its totals.
+
+    Parameters
+    ----------
+    name
+        A network, as in RKCNN-I-2_2_2@k=120 or ResNet-1001.
+    classes
+        Number of classes.
+    channels
+        Channels of an image; 1 for networks of one period, else 3.
+    size
+        Height and width of an image; 28 for networks of one period, else 32.
+    json_
+        Print JSON instead of a tree.
+    """
+    import torch
+
+    from rkcnn.error import InputError
+    from rkcnn.model.cost import cost
+    from rkcnn.model.create import create_model
+    from rkcnn.model.network import Network
+    from rkcnn.model.outline import outline
+    from rkcnn.report.paper import SLIPS, TABLES, printed
+
+    if size is not None and size < 1:
+        raise InputError(f"size {size} given; an image has at least 1 pixel")
+    with torch.device("meta"):
+        network = create_model(name, classes, channels=3 if channels is None else channels)
+        one = isinstance(network, Network) and network.spec.periods == 1
+        if one and channels is None:
+            network = create_model(name, classes, channels=1)
+    side = size or (28 if one else 32)
+    tree, total = outline(network, side), cost(network, side)
+    paper = [
+        {
+            "table": table,
+            **row._asdict(),
+            "units": " and ".join(TABLES[table].letters),
+            "slips": {c: why for (t, n, c), why in SLIPS.items() if (t, n) == (table, network.name)},
+        }
+        for table, row in printed(network.name)
+    ]
+    if json_:
+        answer = {"name": network.name, "classes": classes, "channels": network.channels, "size": side}
+        print(json.dumps({**answer, "cost": asdict(total), "tree": tree.as_dict(), "paper": paper}, indent=1))
+        return
+    print_tree(tree, asdict(total), paper, f"{network.channels} x {side} x {side}")
+
+
+def print_tree(tree: Part, total: dict[str, Any], paper: list[dict[str, Any]], image: str) -> None:
+    from rich.console import Console
+    from rich.tree import Tree
+
+    console = Console(highlight=False)
+    root = Tree(f"[bold]{tree.title}[/bold] on {image}")
+    for part in tree.parts:
+        _grow(root, part)
+    console.print(root)
+    least = "" if total["exact"] else ">"
+    console.print(f"parameters     {total['params']:,}")
+    console.print(f"FLOPs          {least}{total['flops']:,}  (2 x MAC)")
+    if total["paper_flops"] is not None:
+        console.print(f"paper's FLOPs  {total['paper_flops']:,}  (its own convention)")
+    if total["evaluations"] is not None:
+        what = "evaluations of f" if total["unit"] == "f" else "stage networks"
+        console.print(f"runs           {least}{total['evaluations']} {what}")
+    console.print(f"kept           {total['activation_bytes']:,} bytes to train one image")
+    for row in paper:
+        params = f"params {row['params']}" + (f" ({row['params_100']} with 100 classes)" if row["params_100"] else "")
+        flops = f", FLOPs {row['flops']}" if row["flops"] else ""
+        console.print(
+            f"printed        {row['table']}, {row['label']}: {params}{flops}, in {row['units']}", soft_wrap=True
+        )
+        for column, why in row["slips"].items():
+            console.print(f"  slip         {column}: {why}", style="dim", soft_wrap=True)
+
+
+def _grow(tree: Tree, part: Part) -> None:
+    times = f" and {part.count - 1} more, each" if part.count > 1 else ""
+    shape = " x ".join(map(str, part.shape))
+    branch = tree.add(f"{part.title}{times}  [dim]{shape}[/dim]  {part.params:,} params  {part.flops:,} FLOPs")
+    for child in part.parts:
+        _grow(branch, child)

@@ -1,0 +1,113 @@
+"""rkcnn models: every network of the paper with its cost."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from rkcnn.model.catalogue import MNIST, SOTA_MNIST, SOTA_THREE_PERIODS, THREE_PERIODS
+
+
+class Section(NamedTuple):
+    title: str
+    names: tuple[str, ...]
+    channels: int
+    size: int
+
+
+SECTIONS = {
+    "tb:MNIST": Section("MNIST: one channel, 28x28", MNIST, 1, 28),
+    "tb:cifar": Section("SVHN, CIFAR-10 and CIFAR-100: three channels, 32x32", THREE_PERIODS, 3, 32),
+    "tb:MNIST_sota": Section("State of the art on MNIST", SOTA_MNIST, 1, 28),
+    "tb:cifar_sota": Section("State of the art on SVHN, CIFAR-10 and CIFAR-100", SOTA_THREE_PERIODS, 3, 32),
+}
+WIDTH = 108  # columns that the widest table needs; a narrower terminal wraps its lines
+
+
+def models(*, json_: bool = False) -> None:
+    """Print every network of the paper's tables: parameters, FLOPs, evaluations, and what the paper printed.
+
+    Parameters
+    ----------
+    json_
+        Print a JSON list instead of tables.
+    """
+    rows = count_all(show_progress=not json_)
+    if json_:
+        print(json.dumps(rows, indent=1))
+    else:
+        print_tables(rows)
+
+
+def count_all(show_progress: bool) -> list[dict[str, Any]]:
+    """One dictionary a row of the paper's tables, Identity rows included."""
+    import torch
+    from rich.console import Console
+    from rich.progress import track
+
+    from rkcnn.model.cost import cost
+    from rkcnn.model.create import create_model
+    from rkcnn.report.paper import TABLES
+
+    work = [(table, name, section) for table, section in SECTIONS.items() for name in section.names]
+    console = Console(stderr=True, quiet=not show_progress)
+    known: dict[tuple[str, int], dict[str, Any]] = {}
+    rows = []
+    for table, name, section in track(work, "counting", console=console, transient=True):
+        key = name, section.channels
+        if key not in known:
+            with torch.device("meta"):
+                network = create_model(name, classes=10, channels=section.channels)
+            counted = asdict(cost(network, section.size))
+            per_class = sum(p[0].numel() for p in network.classifier.parameters())
+            known[key] = {**counted, "params_100": counted["params"] + 90 * per_class}
+        cell = TABLES[table].rows.get(name)
+        rows.append({"table": table, "name": name, **known[key], "paper": cell and cell._asdict()})
+    return rows
+
+
+def print_tables(rows: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from rkcnn.report.paper import SLIPS, TABLES
+
+    console = Console()
+    console = Console(width=max(console.width, WIDTH), highlight=False)
+    for key, section in SECTIONS.items():
+        unit = TABLES[key].flops_unit
+        _, giga = TABLES[key].letters
+        table = Table(title=section.title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
+        table.add_column("network", no_wrap=True)
+        heads = "params", f"FLOPs {giga}", "runs", "paper's rule", "printed", "printed params"
+        for head in heads:
+            table.add_column(head, justify="right", no_wrap=True)
+        for row in (row for row in rows if row["table"] == key):
+            paper = row["paper"] or {}
+            cells = {
+                column: f"{paper[column]}{'*' * ((key, row['name'], column) in SLIPS)}"
+                for column in ("flops", "params", "params_100")
+                if paper.get(column)
+            }
+            least = "" if row["exact"] else ">"
+            table.add_row(
+                row["name"],
+                f"{row['params']:,}",
+                f"{least}{row['flops'] / unit:.4f}",
+                "-"
+                if row["evaluations"] is None
+                else f"{least}{row['evaluations']} {row['unit']}{'s' * (row['unit'] == 'stage')}",
+                "-" if row["paper_flops"] is None else f"{row['paper_flops'] / unit:.4f}",
+                cells.pop("flops", "-"),
+                " ".join(cells.values()) or "-",
+            )
+        console.print(table)
+        console.print()
+    console.print(
+        "params: with 10 classes.  FLOPs: 2 x MAC for one image; paper's rule: counted as the paper counts.\n"
+        "runs: evaluations of f, or stage networks run; >: at least, the data decides.\n"
+        "printed: the paper's cells, params of 10 and 100 classes;"
+        " *: a slip, `rkcnn describe NAME` says why.",
+        style="dim",
+    )

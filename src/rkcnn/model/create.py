@@ -1,0 +1,39 @@
+"""A network from its name."""
+
+from __future__ import annotations
+
+from rkcnn.error import InputError
+from rkcnn.model.initialise import initialise_he
+from rkcnn.model.network import Network
+from rkcnn.model.published.network import Published
+from rkcnn.model.published.originals import PUBLISHED
+from rkcnn.model.spec import nearest, parse
+
+
+def create_model(name: str, classes: int = 10, channels: int = 3, dropout: float = 0.0) -> Network | Published:
+    """Build any network of the paper by its name, with fresh weights from torch's random generator.
+
+    One period: torch's default initialisation; several, and the published originals: He and Xavier.
+    Dropout (0.2 on SVHN) follows every convolution of the blocks and transitions.
+    """
+    if classes < 1 or channels < 1:
+        raise InputError(f"{name}: {classes} classes and {channels} channels given; both must be at least 1")
+    if not 0 <= dropout < 1:
+        raise InputError(f"{name}: dropout {dropout} given; it must be at least 0 and below 1")
+    fixed = {known.lower(): known for known in PUBLISHED}.get(name.strip().lower(), "")
+    builder = PUBLISHED.get(fixed, name)
+    if not isinstance(builder, str):
+        original = builder(classes, channels, dropout)
+        original.name = fixed
+        initialise_he(original)
+        return original
+    try:
+        spec = parse(builder)
+    except InputError as error:
+        hint = "" if "@" in name else nearest(name, tuple(PUBLISHED))
+        raise InputError(f"{error}{hint}") from None
+    network = Network(spec, classes, channels, dropout)
+    network.name = fixed or network.name
+    if spec.periods > 1:
+        initialise_he(network)
+    return network

@@ -1,0 +1,107 @@
+"""The layers all networks are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class BatchNorm(nn.BatchNorm2d):
+    """Batch norm as the authors' code has it (eps 1e-3, momentum 0.01); held, it leaves its buffers alone."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width, eps=1e-3, momentum=0.01)
+        self.held = False
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training and self.held:
+            return F.batch_norm(x, None, None, self.weight, self.bias, training=True, eps=self.eps)
+        return super().forward(x)
+
+
+def group_norm(width: int) -> nn.GroupNorm:
+    """Group norm with the largest number of groups that divides the width and is at most 32.
+
+    That is torchdiffeq's GroupNorm(min(32, width)) wherever that can be built, and k groups on the 2k-wide
+    inputs of the paper's k = 20, 24, 26, 30, where it can't (SPEC 3.4).
+    """
+    return nn.GroupNorm(max(g for g in range(1, 33) if width % g == 0), width)
+
+
+class Conv(nn.Conv2d):
+    """A convolution that keeps its size (unless strided), with the recipe's dropout behind it.
+
+    Held, its dropout mask is drawn once and used until released: a solver's f must not change under it.
+    """
+
+    def __init__(
+        self, inputs: int, outputs: int, size: int, bias: bool = False, dropout: float = 0.0, stride: int = 1
+    ) -> None:
+        super().__init__(inputs, outputs, size, stride, padding=size // 2, bias=bias)
+        self.dropout = dropout
+        self.masks: dict[int, Tensor] | None = None
+
+    def forward(self, x: Tensor, columns: slice | None = None) -> Tensor:
+        """`columns` takes only those inputs of the weight: weights shared between wider and narrower layers."""
+        weight = self.weight if columns is None else self.weight[:, columns]
+        out = self._conv_forward(x, weight, self.bias)
+        if not self.training or self.dropout == 0:
+            return out
+        if self.masks is None:
+            return F.dropout(out, self.dropout)
+        if id(self) not in self.masks:
+            self.masks[id(self)] = F.dropout(torch.ones_like(out), self.dropout)
+        return out * self.masks[id(self)]
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Which norm and how much dropout: what the spec and the recipe decide for every layer of a block."""
+
+    kind: str  # bn (the authors'), gn, or torch (batch norm with torch's defaults)
+    dropout: float = 0.0
+
+    def norm(self, width: int) -> nn.Module:
+        makers: dict[str, Callable[[int], nn.Module]] = {"bn": BatchNorm, "gn": group_norm, "torch": nn.BatchNorm2d}
+        return makers[self.kind](width)
+
+    def conv(self, inputs: int, outputs: int, size: int, bias: bool = False, stride: int = 1) -> Conv:
+        return Conv(inputs, outputs, size, bias, self.dropout, stride)
+
+
+class Held:
+    """f as one fixed function for a whole solve, forward and backward.
+
+    Batch norm uses batch statistics but touches no buffers, and every convolution keeps its dropout mask.
+    """
+
+    def __init__(self, f: nn.Module) -> None:
+        self.f = f
+        self.masks: dict[int, Tensor] = {}
+
+    def __call__(self, t: float | Tensor, y: Tensor) -> Tensor:
+        with holding(self.f, self.masks):
+            return self.f(t, y)
+
+
+@contextmanager
+def holding(f: nn.Module, masks: dict[int, Tensor]) -> Iterator[None]:
+    """Hold every batch norm and dropout of f, and release them whatever happens."""
+    norms = [module for module in f.modules() if isinstance(module, BatchNorm)]
+    convs = [module for module in f.modules() if isinstance(module, Conv)]
+    try:
+        for norm in norms:
+            norm.held = True
+        for conv in convs:
+            conv.masks = masks
+        yield
+    finally:
+        for norm in norms:
+            norm.held = False
+        for conv in convs:
+            conv.masks = None

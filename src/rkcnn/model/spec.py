@@ -1,0 +1,260 @@
+"""A network's name is its configuration."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from typing import Any
+
+from rkcnn.error import InputError
+from rkcnn.model.families import (
+    CHOICES,
+    COUNTS,
+    FAMILIES,
+    SWITCHES,
+    Family,
+    default_steps,
+    least_steps,
+    options_of,
+    solver_of,
+)
+
+Numbers = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """FAMILY[-variant][-s_s_s]@k=k_k_k[,option=...]; parse(str(spec)) == spec.
+
+    A list holds one number for each period; a single number stands for all of them. An option that is
+    None takes its default, and stays None where the network has no such option. Refuses what can't be built.
+    """
+
+    family: str
+    variant: str = ""
+    stages: Numbers = ()
+    k: Numbers = ()
+    r: Numbers = ()
+    stem: str | None = None
+    norm: str | None = None
+    attention: bool | None = None
+    multiscale: bool | None = None
+    sweeps: int | None = None
+    tol: float | None = None
+    y: bool | None = None  # rule 4: y enters Phase II
+    shared: bool | None = None  # rule 5 broken: the two phases share their weights
+    merge: str | None = None
+    p: int | None = None
+    v0: str | None = None
+    converge: str | None = None
+    adjoint: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.family not in FAMILIES:
+            raise InputError(_unknown_family(self.family))
+        family = FAMILIES[self.family]
+        self._check_variant(family)
+        self._broadcast(family)
+        self._fill_options(family)
+        self._check_numbers(family)
+
+    @property
+    def periods(self) -> int:
+        return len(self.k)
+
+    @property
+    def solver(self) -> str | None:
+        return solver_of(self.family, self.variant)
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _check_variant(self, family: Family) -> None:
+        if self.variant not in family.variants:
+            given = f"variant {self.variant!r}" if self.variant else "no variant"
+            known = ", ".join(f"-{v}" if v else "none" for v in family.variants)
+            raise InputError(f"{family.name}: {given} given; it takes {known}{nearest(self.variant, family.variants)}")
+        if family.staged != bool(self.stages):
+            what = "needs its stages, as in" if family.staged else "has no stages; write it as"
+            given = "none" if not self.stages else _join(self.stages)
+            example = "-".join(filter(None, (family.name, self.variant, "2_2_2" if family.staged else "")))
+            raise InputError(f"{family.name} {what} {example}@k=32; {given} given")
+
+    def _broadcast(self, family: Family) -> None:
+        if not self.k:
+            raise InputError(f"{family.name}: no k given; a name ends in its channels, as in {self._head()}@k=32")
+        steps = default_steps(family, self.variant)
+        if steps is None and self.r:
+            raise InputError(f"{family.name} has no time-steps, r={_join(self.r)} given; leave r out")
+        if not self.r and steps is not None:
+            self._set("r", (steps,))
+        lists = {"the stages": self.stages, "k": self.k, "r": self.r}
+        periods = max(map(len, lists.values()))
+        for name, numbers in lists.items():
+            if len(numbers) not in (0, 1, periods):
+                raise InputError(
+                    f"{self._head()}: {name} lists {len(numbers)} numbers ({_join(numbers)}) where another list has "
+                    f"{periods}; give 1 or {periods}"
+                )
+        for name in ("stages", "k", "r"):
+            numbers = getattr(self, name)
+            if len(numbers) == 1:
+                self._set(name, numbers * periods)
+
+    def _fill_options(self, family: Family) -> None:
+        known = options_of(family, self.variant, self.periods)
+        for name in OPTIONS:
+            if name in known:
+                if getattr(self, name) is None:
+                    self._set(name, known[name])
+            elif getattr(self, name) is not None:
+                raise InputError(
+                    f"{self._head()} with {self.periods} period(s) has no option {name}; "
+                    f"it takes {', '.join(('k', *(('r',) if self.r else ()), *known))}"
+                )
+        for name, choices in CHOICES.items():
+            value = getattr(self, name)
+            if value is not None and value not in choices:
+                raise InputError(f"{self._head()}: {name}={value} given; {name} is one of {', '.join(choices)}")
+
+    def _check_numbers(self, family: Family) -> None:
+        head = self._head()
+        if min(self.k) < 1:
+            raise InputError(f"{head}: k={_join(self.k)} given; every period needs at least 1 channel")
+        divisor = 4 if self.variant == "bottleneck" else family.divisor
+        for k in self.k:
+            if k % divisor:
+                why = "its bottleneck has k/4 channels" if divisor == 4 else "it splits its channels in two"
+                raise InputError(f"{head}: k={k} given; {why}, so k must be a multiple of {divisor}")
+        if self.stages and min(self.stages) < 1:
+            raise InputError(f"{head}: stages {_join(self.stages)} given; every period needs at least 1")
+        two = self.variant in ("I", "R") or self.family == "CliqueNet"
+        if two and min(self.stages) < 2:
+            raise InputError(
+                f"{head}: a period with 1 stage given; Phase II renews each stage from the others, "
+                f"so {family.name}{'-' * bool(self.variant)}{self.variant} needs at least 2 stages in every period"
+            )
+        least = least_steps(family, self.variant)
+        if self.r and min(self.r) < least:
+            reasons = {
+                3: "with fewer steps it never leaves its starter",
+                2: "a single step is a scaled residual block",
+            }
+            raise InputError(
+                f"{head}: r={_join(self.r)} given; it needs r >= {least}"
+                + "".join(f" ({reasons[least]})" for _ in "x" if least in reasons)
+            )
+        if self.merge == "concat" and max(self.r) > 1:
+            raise InputError(
+                f"{head}: merge=concat with r={_join(self.r)} given; concatenated stages end a period, r must be 1"
+            )
+        for name in COUNTS:
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{head}: {name}={value} given; it must be at least 1")
+        if self.tol is not None:
+            if not 0 < self.tol < float("inf"):
+                raise InputError(f"{head}: tol={self.tol} given; a tolerance is a positive number")
+            if self.solver in ("dopri5", "tsit5") and max(self.r) > 1:
+                raise InputError(
+                    f"{head}: r={_join(self.r)} with tol given; with a tolerance the step adapts, leave r out"
+                )
+
+    def _head(self) -> str:
+        return "-".join(filter(None, (self.family, self.variant, _join(self.stages))))
+
+    def __str__(self) -> str:
+        family = FAMILIES[self.family]
+        steps = default_steps(family, self.variant)
+        r_default = not self.r or set(self.r) == {steps}
+        others = [numbers for numbers in (self.stages,) if numbers]
+        k = self.k[:1] if others and len(set(self.k)) == 1 else self.k
+        parts = [f"k={_join(k)}"]
+        if not r_default:
+            parts.append(f"r={_join(self.r[:1] if len(set(self.r)) == 1 else self.r)}")
+        known = options_of(family, self.variant, self.periods)
+        for name, default in known.items():
+            value = getattr(self, name)
+            if value != default:
+                parts.append(f"{name}={_write(value)}")
+        return f"{self._head()}@{','.join(parts)}"
+
+
+OPTIONS = tuple(f.name for f in fields(ModelSpec))[5:]
+
+
+def parse(name: str) -> ModelSpec:
+    """Read a name, in any case: `rkcnn-i-2_2_2@k=120` is `RKCNN-I-2_2_2@k=120`."""
+    head, _, tail = name.strip().partition("@")
+    first, *rest = head.split("-")
+    families = {family.lower(): family for family in FAMILIES}
+    if first.lower() not in families:
+        raise InputError(_unknown_family(first))
+    family = FAMILIES[families[first.lower()]]
+    variants = {variant.lower(): variant for variant in family.variants}
+    variant = ""
+    stages: Numbers = ()
+    for position, part in enumerate(rest):
+        if part[:1].isdigit() and position == len(rest) - 1:
+            stages = _numbers(f"{family.name}: stages", part)
+        elif position == 0:
+            variant = variants.get(part.lower(), part)
+        else:
+            raise InputError(f"{name}: {part!r} can't be read; a name is FAMILY[-variant][-stages]@k=...")
+    values: dict[str, Any] = {}
+    for item in filter(None, tail.split(",")):
+        key, equals, text = (x.strip().lower() for x in item.partition("="))
+        if not equals or not text:
+            raise InputError(f"{name}: {item!r} can't be read; an option is written name=value")
+        if key in values:
+            raise InputError(f"{name}: option {key} given twice; give it once")
+        values[key] = _read(name, key, text)
+    return ModelSpec(family.name, variant, stages, **values)
+
+
+def _read(name: str, key: str, text: str) -> Any:
+    if key in ("k", "r"):
+        return _numbers(f"{name}: {key}", text)
+    if key in SWITCHES:
+        if text not in ("on", "off"):
+            raise InputError(f"{name}: {key}={text} given; {key} is on or off")
+        return text == "on"
+    if key in COUNTS:
+        if not re.fullmatch(r"[0-9]{1,6}", text):
+            raise InputError(f"{name}: {key}={text} given; {key} is a whole number")
+        return int(text)
+    if key == "tol":
+        try:
+            return float(text)
+        except ValueError:
+            raise InputError(f"{name}: tol={text} given; a tolerance is a number, as in tol=0.001") from None
+    if key in CHOICES:
+        return text
+    raise InputError(
+        f"{name}: no option {key}{nearest(key, ('k', 'r', *OPTIONS))}; options are {', '.join(('k', 'r', *OPTIONS))}"
+    )
+
+
+def _write(value: Any) -> str:
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+
+
+def _numbers(what: str, text: str) -> Numbers:
+    if not re.fullmatch(r"[0-9]{1,6}(_[0-9]{1,6})*", text):
+        raise InputError(f"{what}: {text!r} given; a list is whole numbers with _ between them, as in 2_2_2")
+    return tuple(map(int, text.split("_")))
+
+
+def _join(numbers: Numbers) -> str:
+    return "_".join(map(str, numbers))
+
+
+def nearest(word: str, words: tuple[str, ...]) -> str:
+    folded = {known.lower(): known for known in words if known}
+    near = get_close_matches(word.lower(), folded, n=1, cutoff=0.5) if word else []
+    return f" (did you mean {folded[near[0]]}?)" if near else ""
+
+
+def _unknown_family(word: str) -> str:
+    return f"no family {word!r}{nearest(word, tuple(FAMILIES))}; families are {', '.join(FAMILIES)}"

@@ -1,0 +1,44 @@
+"""Hamiltonian network (Chang et al. 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from rkcnn.model.layers import Layers
+from rkcnn.model.period import Move, Period
+from rkcnn.model.spec import ModelSpec
+from rkcnn.model.steps.leapfrog import TiedConv
+
+
+class Hamiltonian(Period):
+    """The channels halved into (y, z):  z <- z - h K1^T s(K1 y),  y <- y + h K2^T s(K2 z),  h = 1/r."""
+
+    paper_counts = False
+
+    def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
+        k, r = spec.k[index], spec.r[index]
+        super().__init__(k)
+        self.h = 1 / r
+        self.first = nn.ModuleList(TiedConv(k // 2, k // 2, layers) for _ in range(r))
+        self.second = nn.ModuleList(TiedConv(k // 2, k // 2, layers) for _ in range(r))
+        self.evaluations = 2 * r
+
+    def walk(self, y: Tensor) -> Iterator[Move]:
+        upper, lower = y.chunk(2, 1)
+        for first, second in zip(self.first, self.second, strict=True):
+            down = -self.h * first(upper)
+            lower = lower + down
+            up = self.h * second(lower)
+            upper = upper + up
+            yield Move(torch.cat([upper, lower], 1), (torch.cat([up, down], 1),))
+
+    def inverse(self, y: Tensor) -> Tensor:
+        """The period's input from its output."""
+        upper, lower = y.chunk(2, 1)
+        for first, second in zip(reversed(self.first), reversed(self.second), strict=True):
+            upper = upper - self.h * second(lower)
+            lower = lower + self.h * first(upper)
+        return torch.cat([upper, lower], 1)

@@ -1,0 +1,21 @@
+"""No step at all: what the frame alone can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch import Tensor
+
+from rkcnn.model.layers import Layers
+from rkcnn.model.period import Move, Period
+from rkcnn.model.spec import ModelSpec
+
+
+class Identity(Period):
+    """y goes on unchanged: the control row."""
+
+    def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
+        super().__init__(spec.k[index])
+
+    def walk(self, y: Tensor) -> Iterator[Move]:
+        yield from ()

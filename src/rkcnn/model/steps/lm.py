@@ -1,0 +1,39 @@
+"""Linear multistep network (Lu et al. 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from rkcnn.model.layers import Layers
+from rkcnn.model.period import Move, Period
+from rkcnn.model.spec import ModelSpec
+from rkcnn.model.steps.resnet import residual
+
+
+class LinearMultistep(Period):
+    """y_{n+1} = (1 - c_n) y_n + c_n y_{n-1} + f_n(y_n); the first step of a period is residual.
+
+    c_n is a learned scalar from U(-0.1, 0). Not offered as invertible: y_{n-1} = (...) / c_n has no meaning
+    at c_n = 0, and c_n starts near it.
+    """
+
+    paper_counts = False
+
+    def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
+        k, r = spec.k[index], spec.r[index]
+        super().__init__(k)
+        self.steps = nn.ModuleList(residual(k, layers) for _ in range(r))
+        self.c = nn.Parameter(torch.empty(r - 1).uniform_(-0.1, 0.0))
+        self.evaluations = r
+
+    def walk(self, y: Tensor) -> Iterator[Move]:
+        before = y
+        for n, step in enumerate(self.steps):
+            e = step(y)
+            if n > 0:
+                e = e + self.c[n - 1] * (before - y)
+            before, y = y, y + e
+            yield Move(y, (e,))

@@ -1,0 +1,51 @@
+"""Midpoint network (Chang et al. 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rkcnn.model.layers import Layers
+from rkcnn.model.period import Move, Period
+from rkcnn.model.spec import ModelSpec
+
+
+class Antisymmetric(nn.Module):
+    """s((K - K^T) y): norm and ReLU of a 3x3 convolution less its own transpose."""
+
+    def __init__(self, k: int, layers: Layers) -> None:
+        super().__init__()
+        self.conv = layers.conv(k, k, 3)
+        self.norm = layers.norm(k)
+
+    def forward(self, y: Tensor) -> Tensor:
+        turned = F.conv_transpose2d(y, self.conv.weight, padding=1)
+        return F.relu(self.norm(self.conv(y) - turned))
+
+
+class Midpoint(Period):
+    """y_{n+1} = y_{n-1} + 2h s((K_n - K_n^T) y_n), h = 1/r; the first step of a period is Euler's."""
+
+    paper_counts = False
+
+    def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
+        k, r = spec.k[index], spec.r[index]
+        super().__init__(k)
+        self.h = 1 / r
+        self.steps = nn.ModuleList(Antisymmetric(k, layers) for _ in range(r))
+        self.evaluations = r
+
+    def walk(self, y: Tensor) -> Iterator[Move]:
+        before = y
+        for n, step in enumerate(self.steps):
+            e = self.h * step(y) if n == 0 else (before - y) + 2 * self.h * step(y)
+            before, y = y, y + e
+            yield Move(y, (e,))
+
+    def inverse(self, y: Tensor, before: Tensor) -> Tensor:
+        """The period's input from its last two states."""
+        for step in reversed(self.steps[1:]):
+            y, before = before, y - 2 * self.h * step(before)
+        return before

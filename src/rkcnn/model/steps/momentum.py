@@ -1,0 +1,57 @@
+"""Momentum residual steps (Sander et al. 2021)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from rkcnn.model.layers import Layers
+from rkcnn.model.period import Move, PaperCharge, Period
+from rkcnn.model.spec import ModelSpec
+from rkcnn.model.steps.resnet import residual
+
+
+class MomentumStep(nn.Module):
+    """v <- g v + (1 - g) f(y),  y <- y + v,  g = 0.9."""
+
+    gamma = 0.9
+    paper_charge = PaperCharge(evaluations=1, operations=4)
+
+    def __init__(self, f: nn.Module) -> None:
+        super().__init__()
+        self.f = f
+
+    def forward(self, y: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        v = self.gamma * v + (1 - self.gamma) * self.f(y)
+        return y + v, v
+
+    def inverse(self, y: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """The state and velocity before the step."""
+        y = y - v
+        return y, (v - (1 - self.gamma) * self.f(y)) / self.gamma
+
+
+class Momentum(Period):
+    """r momentum steps with weights of their own; v starts each period at zero, or learned from y."""
+
+    def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
+        k, r = spec.k[index], spec.r[index]
+        super().__init__(k)
+        self.velocity = residual(k, layers) if spec.v0 == "learned" else None
+        self.steps = nn.ModuleList(MomentumStep(residual(k, layers)) for _ in range(r))
+        self.evaluations = r + (self.velocity is not None)
+
+    def walk(self, y: Tensor) -> Iterator[Move]:
+        v = torch.zeros_like(y) if self.velocity is None else self.velocity(y)
+        for step in self.steps:
+            y, v = step(y, v)
+            yield Move(y, (v,))
+
+    def inverse(self, y: Tensor, v: Tensor) -> Tensor:
+        """The period's input from its last state and velocity (the last increment)."""
+        for step in reversed(self.steps):
+            assert isinstance(step, MomentumStep)
+            y, v = step.inverse(y, v)
+        return y

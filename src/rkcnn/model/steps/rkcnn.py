@@ -1,0 +1,94 @@
+"""RKCNN-E, -I and -R: the paper's learned Runge–Kutta step (Algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from rkcnn.model.layers import Layers
+from rkcnn.model.period import Move, Period
+from rkcnn.model.spec import ModelSpec
+from rkcnn.model.stage import SharedStage, Stage
+
+
+class RKStep(nn.Module):
+    """y -> (x, e): the guesses of Phase I and the increments of Phase II.
+
+    Phase I    x_i = E_i(y, x_1 .. x_{i-1})
+    Phase II   e_i = I_i(y, e_1 .. e_{i-1}, x_{i+1} .. x_s)    -I: Gauss–Seidel, reads the newest
+               e_i = I_i(y, x_1 .. x_{i-1}, x_{i+1} .. x_s)    -R: Jacobi, reads the guesses
+               e_i = x_i                                       -E
+    More sweeps repeat Phase II with the same weights on what the last one gave. `y` (rule 4) lets y into
+    Phase II; `shared` (against rule 5) gives both phases the same convolutions.
+    """
+
+    def __init__(
+        self,
+        s: int,
+        k: int,
+        layers: Layers,
+        newest: bool = False,
+        sweeps: int = 0,
+        y: bool = True,
+        shared: bool = False,
+    ) -> None:
+        super().__init__()
+        self.newest, self.sweeps, self.y = newest, sweeps, y
+        self.runs = s * (1 + sweeps)
+        self.guess, self.refine, self.both = nn.ModuleList(), nn.ModuleList(), nn.ModuleList()
+        if shared:
+            self.both.extend(SharedStage(i, s, k, layers, y) for i in range(s))
+        else:
+            self.guess.extend(Stage((i + 1) * k, k, layers) for i in range(s))
+            self.refine.extend(Stage((s if y else s - 1) * k, k, layers) for _ in range(s if sweeps else 0))
+
+    def forward(self, y: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        x: list[Tensor] = []
+        for stage in self._phase(1):
+            x.append(stage(y, *x))
+        e = list(x)
+        given = [y] if self.y else []
+        for _ in range(self.sweeps):
+            seen = e if self.newest else list(e)
+            for i, stage in enumerate(self._phase(2)):
+                e[i] = stage(*given, *seen[:i], *seen[i + 1 :])
+        return x, e
+
+    def _phase(self, number: int) -> list[Callable[..., Tensor]]:
+        return [partial(stage, number) for stage in self.both] or list(self.guess if number == 1 else self.refine)
+
+
+class RKCNN(Period):
+    """y' = y + e_1 + ... + e_s, r times with weights of their own: each step learns its h."""
+
+    unit = "stage"
+
+    def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
+        s, k = spec.stages[index], spec.k[index]
+        concatenates, refines = spec.merge == "concat", spec.variant != "E"
+        readout = (s + 1) * k if concatenates else k
+        super().__init__(s * k if concatenates and refines else readout, readout)
+        self.concatenates, self.refines = concatenates, refines
+        steps = [
+            RKStep(s, k, layers, spec.variant == "I", spec.sweeps or 0, spec.y is not False, bool(spec.shared))
+            for _ in range(spec.r[index])
+        ]
+        self.steps = nn.ModuleList(steps)
+        self.evaluations = sum(step.runs for step in steps)
+
+    def walk(self, y: Tensor) -> Iterator[Move]:
+        for step in self.steps:
+            x, e = step(y)
+            if self.concatenates:
+                y = torch.cat([y, *e], 1)
+            else:
+                for increment in e:
+                    y = y + increment
+            yield Move(y, tuple(e), tuple(x))
+
+    def ends(self, last: Tensor, e: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        """Concatenated, -I and -R end as a clique block ({e} goes on), -E as a dense block ({y, e} does)."""
+        return (torch.cat(e, 1) if self.concatenates and self.refines else last), last

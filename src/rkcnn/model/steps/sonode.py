@@ -1,0 +1,39 @@
+"""Second-order neural ODE (Norcliffe et al. 2020)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from rkcnn.model.layers import Layers
+from rkcnn.model.spec import ModelSpec
+from rkcnn.model.steps.ode import OdeFunction, OdePeriod
+
+
+class Acceleration(nn.Module):
+    """(y, v)' = (v, f(t, v)): the acceleration reads the velocity alone, as in the public code."""
+
+    def __init__(self, f: OdeFunction) -> None:
+        super().__init__()
+        self.f = f
+
+    def forward(self, t: float | Tensor, state: Tensor) -> Tensor:
+        v = state.chunk(2, 1)[1]
+        return torch.cat([v, self.f(t, v).to(v.dtype)], 1)
+
+
+class Sonode(OdePeriod):
+    """v(0) = g(y) with g shaped like f at t = 0; y goes on, v stays behind."""
+
+    def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
+        k = spec.k[index]
+        super().__init__(spec, index, Acceleration(OdeFunction(k, layers)), k)
+        self.velocity = OdeFunction(k, layers)
+        self.paper_counts, self.paper_charge = False, None
+
+    def start(self, y: Tensor) -> Tensor:
+        v = self.velocity(0.0, y)
+        return torch.cat([y.to(v.dtype), v], 1)
+
+    def state(self, y: Tensor) -> Tensor:
+        return y.chunk(2, 1)[0]

@@ -1,0 +1,106 @@
+"""Adams–Bashforth and Adams–Bashforth–Moulton with a 3/8-rule starter, as torchdiffeq runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from rkcnn.error import InputError
+from rkcnn.solve.explicit import combine, slopes_of
+from rkcnn.solve.methods import rk4_38
+from rkcnn.solve.moment import Field, Moment, spread, widen
+
+BASHFORTH = {3: (23 / 12, -16 / 12, 5 / 12), 4: (55 / 24, -59 / 24, 37 / 24, -9 / 24)}
+MOULTON = (9 / 24, 19 / 24, -5 / 24, 1 / 24)  # order 4: the new slope, then three old ones
+STARTERS = 2  # the history holds three slopes when the third step begins
+MAX_ITERATIONS = 4  # "the maximum number of iterations is four" (the paper, section 4.1)
+
+
+def least_steps() -> int:
+    """With fewer steps the method never leaves its starter."""
+    return STARTERS + 1
+
+
+def adams(
+    f: Field,
+    y: Tensor,
+    steps: int,
+    tol: float | None = None,
+    per_image: bool = False,
+    start: float = 0.0,
+    end: float = 1.0,
+) -> Iterator[Moment]:
+    """`ab` without a tolerance, `abm` with one; differentiable through every evaluation.
+
+    A step first evaluates f(t_n, y_n). Two steps of the 3/8 rule start it. Then `ab` predicts
+    y + h sum_j beta_j f_{n-j} of order 3 once and of order 4 afterwards. `abm` keeps three slopes: AB3
+    predicts, AM4 corrects d <- h (9/24 f(t + h, y + d) + rest) until
+    |d - d_old| < tol + tol max(|d|, |d_old|) in every element: of the whole batch as torchdiffeq has it, so
+    that an image's result depends on its neighbours, or `per_image`.
+    """
+    if steps < least_steps():
+        raise InputError(f"Adams methods need r >= {least_steps()} steps, {steps} given: fewer never leave the starter")
+    y = widen(y)
+    h = (end - start) / steps
+    history: list[Tensor] = []  # newest first
+    moment = Moment(y, (), evaluations=0)
+    for n in range(steps):
+        t = start + n * h
+        history.insert(0, f(t, y).to(y.dtype))
+        del history[4 if tol is None else 3 :]
+        if n < STARTERS:
+            slopes = slopes_of(f, t, y, h, rk4_38, first=history[0])
+            change = combine(torch.zeros_like(y), h, rk4_38.b, slopes)
+            moment = Moment(y + change, (change,), moment.evaluations + rk4_38.stages)
+        else:
+            change = combine(torch.zeros_like(y), h, BASHFORTH[len(history)], history)
+            if tol is None:
+                moment = Moment(y + change, (change,), moment.evaluations + 1)
+            else:
+                change, iterations, residual, converged = _correct(f, t + h, y, h, change, history, tol, per_image)
+                moment = Moment(
+                    y + change,
+                    (change,),
+                    moment.evaluations + 1 + iterations,
+                    moment.iterations + iterations,
+                    residual,
+                    converged & moment.converged,
+                )
+        y = moment.y
+        yield moment
+
+
+def _correct(
+    f: Field,
+    t: float,
+    y: Tensor,
+    h: float,
+    change: Tensor,
+    history: list[Tensor],
+    tol: float,
+    per_image: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """AM4 by functional iteration: the change, iterations, the last residual, converged or not."""
+    rest = combine(torch.zeros_like(y), h, MOULTON[1:], history)
+    groups = y.shape[0] if per_image else 1
+    if y.is_meta:  # a cost: the least that any data can take
+        ones = torch.ones(groups, dtype=torch.long)
+        return combine(rest, h, MOULTON[:1], [f(t, y + change)]), ones, torch.zeros(groups), ones.bool()
+    converged = torch.zeros(groups, dtype=torch.bool, device=y.device)
+    iterations = torch.zeros(groups, dtype=torch.long, device=y.device)
+    residual = torch.zeros(groups, dtype=y.dtype, device=y.device)
+    for _ in range(MAX_ITERATIONS):
+        iterations = iterations + ~converged
+        new = combine(rest, h, MOULTON[:1], [f(t, y + change).to(y.dtype)])
+        with torch.no_grad():
+            gap = (new - change).abs().reshape(groups, -1)
+            bound = tol + tol * torch.maximum(new.abs(), change.abs()).reshape(groups, -1)
+            residual = torch.where(converged, residual, gap.amax(1))
+            settled = (gap < bound).all(1)
+        change = torch.where(spread(converged, y), change, new) if converged.any() else new
+        converged = converged | settled
+        if converged.all():
+            break
+    return change, iterations, residual, converged
