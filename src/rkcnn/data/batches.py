@@ -77,9 +77,7 @@ class Batches:
 
     def at(self, epoch: int, step: int) -> Batch:
         """The batch of one step, made from nothing but (seed, epoch, step)."""
-        indices, drawn = self.plan(epoch, step)
-        pixels = self._pixels.index_select(0, indices.to(self._pixels.device)).to(self.device)
-        return self._finish(pixels, indices, drawn)
+        return self.make(*self.plan(epoch, step))
 
     def plan(self, epoch: int, step: int) -> tuple[Tensor, Tensor]:
         """Which images (B,) this rank gets at this step, and what is drawn (B, 5) for each, on the device."""
@@ -100,6 +98,11 @@ class Batches:
             order = draws.order(self.seed, epoch, count, self.device) if self.shuffle else positions
             self._drawn = epoch, order, self.augmentation.draw(self.seed, epoch, positions, height, width)
         return self._drawn
+
+    def make(self, indices: Tensor, drawn: Tensor) -> Batch:
+        """Those images with those draws: tensor code alone, which torch.compile and CUDA graphs can take in."""
+        pixels = self._pixels.index_select(0, indices.to(self._pixels.device)).to(self.device)
+        return self._finish(pixels, indices, drawn)
 
     def _finish(self, pixels: Tensor, indices: Tensor, drawn: Tensor) -> Batch:
         return Batch(

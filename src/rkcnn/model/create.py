@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from rkcnn.error import InputError
-from rkcnn.model.initialise import initialise_he
+from rkcnn.model.initialise import initialise
 from rkcnn.model.network import Network
 from rkcnn.model.published.network import Published
 from rkcnn.model.published.originals import PUBLISHED
 from rkcnn.model.spec import nearest, parse
 
 
-def create_model(name: str, classes: int = 10, channels: int = 3, dropout: float = 0.0) -> Network | Published:
+def create_model(
+    name: str, classes: int = 10, channels: int = 3, dropout: float = 0.0, init: str = "frame"
+) -> Network | Published:
     """Build any network of the paper by its name, with fresh weights from torch's random generator.
 
     One period: torch's default initialisation; several, and the published originals: He and Xavier.
@@ -25,7 +27,7 @@ def create_model(name: str, classes: int = 10, channels: int = 3, dropout: float
     if not isinstance(builder, str):
         original = builder(classes, channels, dropout)
         original.name = fixed
-        initialise_he(original)
+        initialise(original, init)
         return original
     try:
         spec = parse(builder)
@@ -34,6 +36,5 @@ def create_model(name: str, classes: int = 10, channels: int = 3, dropout: float
         raise InputError(f"{error}{hint}") from None
     network = Network(spec, classes, channels, dropout)
     network.name = fixed or network.name
-    if spec.periods > 1:
-        initialise_he(network)
+    initialise(network, init)
     return network

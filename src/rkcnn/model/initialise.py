@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from torch import nn
 
+from rkcnn.model.network import Network
 
-def initialise_he(network: nn.Module) -> None:
-    """The paper's for SVHN and CIFAR: convolutions N(0, 2 / fan-in), linear layers Xavier with zero bias.
+
+def initialise(network: nn.Module, how: str = "frame") -> None:
+    """`he`, or torch's defaults as they stand after construction; `frame` is the paper's choice (SPEC 5).
+
+    That is torch's defaults for one period, and `he` for several and for the published originals.
+    """
+    one_period = isinstance(network, Network) and network.spec.periods == 1
+    if how == "he" or (how == "frame" and not one_period):
+        _he(network)
+
+
+def _he(network: nn.Module) -> None:
+    """Convolutions N(0, 2 / fan-in), linear layers Xavier with zero bias.
 
     Norms (1, 0) and convolution biases keep torch's defaults: the authors' convolutions have none.
     """

@@ -1,0 +1,72 @@
+"""How good predictions are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+BINS = 15  # of confidence, for the calibration error (Guo et al. 2017)
+NORMAL_95 = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Errors are fractions; `confusion[i][j]` counts images of class i taken for j; `worst` are the indices of the
+    wrong images, the surest first.
+    """
+
+    images: int
+    wrong: int
+    error: float
+    interval: tuple[float, float]
+    class_errors: tuple[float | None, ...]  # None for a class without images
+    confusion: tuple[tuple[int, ...], ...]
+    nll: float
+    ece: float
+    worst: tuple[int, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def judge(logits: Tensor, labels: Tensor, classes: int) -> Judgement:
+    """Everything about (N, classes) logits for (N,) labels."""
+    logits, labels = logits.double().cpu(), labels.cpu()
+    probability, predicted = logits.softmax(1).max(1)
+    right = predicted == labels
+    confusion = torch.bincount(labels * classes + predicted, minlength=classes**2).reshape(classes, classes)
+    total = confusion.sum(1)
+    wrong = int((~right).sum())
+    mistaken = (~right).nonzero().flatten()
+    return Judgement(
+        images=len(labels),
+        wrong=wrong,
+        error=wrong / len(labels),
+        interval=wilson(wrong, len(labels)),
+        class_errors=tuple(1 - int(confusion[i, i]) / int(total[i]) if total[i] else None for i in range(classes)),
+        confusion=tuple(tuple(row) for row in confusion.tolist()),
+        nll=float(F.cross_entropy(logits, labels)),
+        ece=calibration_error(probability, right),
+        worst=tuple(mistaken[probability[mistaken].argsort(descending=True)].tolist()),
+    )
+
+
+def wilson(wrong: int, images: int, z: float = NORMAL_95) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share."""
+    p = wrong / images
+    middle = p + z * z / (2 * images)
+    half = z * sqrt(p * (1 - p) / images + z * z / (4 * images * images))
+    scale = 1 + z * z / images
+    return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
+
+
+def calibration_error(probability: Tensor, right: Tensor) -> float:
+    """Mean |confidence - accuracy| over equal bins of confidence, weighted by their images."""
+    bins = (probability * BINS).ceil().long().clamp(1, BINS) - 1
+    gap = torch.zeros(BINS, dtype=torch.float64).index_add_(0, bins, probability - right.double())
+    return float(gap.abs().sum() / len(right))

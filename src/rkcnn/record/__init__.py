@@ -1,0 +1,1 @@
+"""What happened: runs and their results as JSON; imports no torch."""

@@ -1,0 +1,53 @@
+"""What came of a run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rkcnn.error import InputError
+
+
+@dataclass(frozen=True)
+class Result:
+    """Errors are fractions, seconds and bytes bare. `error` is the last epoch's, `error_best` the lowest of all."""
+
+    run: dict[str, Any]  # data, spec, recipe, seed
+    status: str  # finished, or diverged: ...
+    error: float | None
+    error_best: float | None
+    epochs: list[dict[str, Any]]
+    seconds: float
+    images_per_second: float
+    peak_bytes: int
+    params: int
+    evaluations: float | None  # of f a solve, where the data decides
+    unconverged: float | None  # share of solves
+    engine: str
+    data: dict[str, Any]  # checksums, and whether they are the published ones
+    versions: dict[str, str]
+    machine: dict[str, Any]
+    commit: str | None
+    source: str
+
+    @property
+    def finished(self) -> bool:
+        return self.status == "finished"
+
+    def to_json(self) -> bytes:
+        return (json.dumps(asdict(self), indent=1) + "\n").encode()
+
+
+def read_result(path: Path) -> Result:
+    """A result from its file."""
+    try:
+        return Result(**json.loads(path.read_bytes()))
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(f"{path} can't be read as a result: {error}; remove it and train again") from None
+
+
+def find_results(folder: Path) -> list[tuple[Path, Result]]:
+    """Every result below a folder, in order of their names."""
+    return [(path, read_result(path)) for path in sorted(folder.rglob("result.json"))]

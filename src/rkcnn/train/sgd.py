@@ -1,0 +1,30 @@
+"""Stochastic gradient descent with momentum, as whole-list operations that a CUDA graph can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+
+class SGD:
+    """g <- g + decay p,  b <- m b + g,  p <- p - lr (b, or g + m b with Nesterov): torch.optim.SGD's rule.
+
+    torch's own needs its lr as a number, which a captured graph would freeze; here it is a tensor on the device.
+    """
+
+    def __init__(self, parameters: Iterable[Tensor], momentum: float, nesterov: bool, weight_decay: float) -> None:
+        self.parameters = list(parameters)
+        self.momentum, self.nesterov, self.weight_decay = momentum, nesterov, weight_decay
+        self.buffers = [torch.zeros_like(p) for p in self.parameters]
+
+    @torch.no_grad()
+    def step(self, lr: Tensor) -> None:
+        grads = [p.grad if p.grad is not None else torch.zeros_like(p) for p in self.parameters]
+        if self.weight_decay:
+            grads = list(torch._foreach_add(grads, self.parameters, alpha=self.weight_decay))
+        torch._foreach_mul_(self.buffers, self.momentum)
+        torch._foreach_add_(self.buffers, grads)
+        change = torch._foreach_add(grads, self.buffers, alpha=self.momentum) if self.nesterov else self.buffers
+        torch._foreach_sub_(self.parameters, torch._foreach_mul(change, lr))

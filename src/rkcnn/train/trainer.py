@@ -1,0 +1,126 @@
+"""One run in progress: everything that a step reads and changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rkcnn.data.augmentation import Augmentation
+from rkcnn.data.batches import Batches
+from rkcnn.data.images import Images
+from rkcnn.train.ranks import Ranks
+from rkcnn.train.recipe import Recipe
+from rkcnn.train.sgd import SGD
+
+
+@dataclass(frozen=True)
+class Precision:
+    """fp32, tf32 or bf16: what autocast and the matrix units may do."""
+
+    name: str
+
+    def autocast(self, device: torch.device) -> torch.autocast:
+        return torch.autocast(device.type, dtype=torch.bfloat16, enabled=self.name == "bf16")
+
+
+class Trainer:
+    """A network, its optimiser and its batches at a position (epoch, step).
+
+    What happens at a step is a function of the weights, the buffers and (seed, epoch, step) alone: no random state
+    has to be kept. `totals` holds the epoch so far on the device: loss, wrong, seen, and the first step whose loss
+    was not finite.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        images: Images,
+        recipe: Recipe,
+        seed: int,
+        device: torch.device,
+        ranks: Ranks | None = None,
+    ) -> None:
+        self.network = network.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.recipe, self.seed, self.device = recipe, seed, device
+        self.ranks = ranks or Ranks()
+        self.batches = Batches(
+            images,
+            recipe.batch,
+            seed,
+            augmentation=Augmentation(recipe.padding, recipe.flip, recipe.cutout),
+            drop_last=recipe.drop_last,
+            rank=self.ranks.rank,
+            world=self.ranks.world,
+            device=device,
+        )
+        self.model = self.ranks.wrap(self.network)  # what a step calls: the network, wrapped or compiled
+        self.sgd = SGD(self.network.parameters(), recipe.momentum, recipe.nesterov, recipe.weight_decay)
+        self.averaged = [p.detach().clone() for p in self.network.parameters()] if recipe.average else []
+        self.epoch = self.step = 0
+        self.lr = torch.zeros((), device=device)
+        self.totals = torch.zeros(3, dtype=torch.float64, device=device)  # loss, wrong, seen
+        self.bad = torch.full((), -1, dtype=torch.long, device=device)  # the first step whose loss was not finite
+        self.cursor = torch.zeros((), dtype=torch.long, device=device)
+
+    @property
+    def steps(self) -> int:
+        return len(self.batches)
+
+    @property
+    def finished(self) -> bool:
+        return self.epoch >= self.recipe.epochs
+
+    def state(self) -> list[Tensor]:
+        """Every tensor that a step changes."""
+        network = [*self.network.parameters(), *self.network.buffers()]
+        return [*network, *self.sgd.buffers, *self.averaged, self.totals, self.bad, self.cursor]
+
+    def learn(self, indices: Tensor, drawn: Tensor) -> None:
+        """One step on those images with those draws: the only code that trains, whatever engine runs it."""
+        batch = self.batches.make(indices, drawn)
+        pixels = batch.pixels.contiguous(memory_format=torch.channels_last)
+        with Precision(self.recipe.precision).autocast(self.device):
+            logits = self.model(pixels)
+        losses = F.cross_entropy(
+            logits.float(), batch.labels, reduction="sum", label_smoothing=self.recipe.label_smoothing
+        )
+        whole = len(indices) if self.ranks.world == 1 else self.batches.whole(self.step)
+        for parameter in self.network.parameters():
+            parameter.grad = None
+        (losses * (self.ranks.world / whole)).backward()
+        self.sgd.step(self.lr)
+        with torch.no_grad():
+            if self.averaged:
+                torch._foreach_lerp_(self.averaged, list(self.network.parameters()), 1 - self.recipe.average)
+            loss, wrong = losses.detach().double(), (logits.argmax(1) != batch.labels).sum().double()
+            self.totals += torch.stack([loss, wrong, torch.full_like(loss, len(indices))])
+            broken = ~loss.isfinite() & (self.bad < 0)
+            self.bad.copy_(torch.where(broken, self.cursor, self.bad))
+            self.cursor += 1
+
+    def begin_epoch(self) -> None:
+        self.step = 0
+        for tensor, value in ((self.totals, 0), (self.bad, -1), (self.cursor, 0)):
+            tensor.fill_(value)
+
+    def prepare(self) -> tuple[Tensor, Tensor]:
+        """Set the learning rate, and the seed where the step draws dropout masks; the step's images and draws."""
+        self.network.train()
+        self.lr.fill_(self.recipe.lr_at(self.epoch, self.step, self.steps))
+        if self.recipe.dropout:
+            torch.manual_seed(_mixed(self.seed, self.epoch, self.step, self.ranks.rank))
+        return self.batches.plan(self.epoch, self.step)
+
+
+def _mixed(*words: int) -> int:
+    """One seed out of several numbers (splitmix64's mixing)."""
+    state = 0
+    for word in words:
+        state = (state + word + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
+        state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
+        state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
+        state ^= state >> 31
+    return state & 0x7FFFFFFFFFFFFFFF
