@@ -6,7 +6,7 @@
 Random crop after padding 4, flip, normalisation, 32 x 32 x 3, batches of 256 out of 10,000 pictures. The
 reference does the same picture by picture and stacks them, as a Dataset and its default collate would;
 torchvision's transforms run beside it where torchvision imports. Every row makes its own draws; each is the
-best of 5 runs. Ends with code 1 if whole batches are not at least 10 times the reference.
+best of 30 runs. Ends with code 1 if whole batches are not at least 10 times the reference.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rkcnn.data.batches import Batch, Batches
 from rkcnn.data.images import Images
 from rkcnn.data.sets import SETS
 
-COUNT, SIZE = 10_000, 256
+COUNT, SIZE, ROUNDS = 10_000, 256, 30
 AUGMENTATION = Augmentation(padding=4, flip=True)
 
 
@@ -81,13 +81,13 @@ def torchvision_pipeline(images: Images, epoch: int) -> Iterator[Batch]:
 
 
 def rates(makers: dict[str, Callable[[int], Iterator[Batch]]], device: torch.device) -> dict[str, float]:
-    """Batches per second, draws included: the best of 5 runs, in turn, so that other load meets all alike."""
+    """Batches per second, draws included: the best of many short runs in turn, so that other load meets all alike."""
     best = dict.fromkeys(makers, float("inf"))
-    for epoch in range(5):
+    for epoch in range(ROUNDS):
         for name, make in makers.items():
             steps = 0
             start = time.perf_counter()
-            for _batch in islice(make(epoch), 16 if "one by one" in name else None):
+            for _batch in islice(make(epoch), 4 if "one by one" in name else None):
                 steps += 1
             if device.type == "cuda":
                 torch.cuda.synchronize()
