@@ -85,10 +85,13 @@ class Batches:
         mine = self._share(step)
         return order[mine], drawn[mine]
 
+    def whole(self, step: int) -> int:
+        """How many images all ranks together get at this step."""
+        return min(self.size, len(self.images) - step * self.size)
+
     def _share(self, step: int) -> slice:
         """The positions in the epoch that are this rank's at this step."""
-        start = step * self.size
-        whole = min(start + self.size, len(self.images)) - start
+        start, whole = step * self.size, self.whole(step)
         return slice(start + whole * self.rank // self.world, start + whole * (self.rank + 1) // self.world)
 
     def _draw(self, epoch: int) -> tuple[int, Tensor, Tensor]:

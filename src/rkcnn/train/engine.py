@@ -123,7 +123,7 @@ def start_engine(kind: str, trainer: Trainer) -> tuple[Engine, str]:
         quiet = not cuda  # eager is the ordinary way on a CPU
     else:
         quiet = False
-    why = []
+    why: list[str] = []
     for name, engine in (("graph", Graph), ("compile", Compiled)):
         if kind == name:
             if not reasons[name]:

@@ -97,4 +97,4 @@ def _solver_status(trainer: Trainer) -> tuple[float | None, float | None]:
     read = [tally.read() for tally in tallies]
     for tally in tallies:
         tally.reset()
-    return tuple(sum(values) / len(values) for values in zip(*read, strict=True))  # type: ignore[return-value]
+    return tuple(sum(values) / len(values) for values in zip(*read, strict=True))

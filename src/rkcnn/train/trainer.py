@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -56,7 +57,8 @@ class Trainer:
             world=self.ranks.world,
             device=device,
         )
-        self.model = self.ranks.wrap(self.network)  # what a step calls: the network, wrapped or compiled
+        # What a step calls: the network, wrapped or compiled.
+        self.model: Callable[[Tensor], Tensor] = self.ranks.wrap(self.network)
         self.sgd = SGD(self.network.parameters(), recipe.momentum, recipe.nesterov, recipe.weight_decay)
         self.averaged = [p.detach().clone() for p in self.network.parameters()] if recipe.average else []
         self.epoch = self.step = 0
