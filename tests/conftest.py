@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import pytest
 import torch
+from hypothesis import settings
+
+settings.register_profile("rkcnn", deadline=None)  # a shared core can be slow for a moment
+settings.load_profile("rkcnn")
 
 MAY_SKIP = ("GPU", "timm", "../shared")  # everything else must be there when CI=true
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _one_thread() -> Iterator[None]:
-    """Two workers with two threads each on two cores run 6 times slower than with one each."""
-    torch.set_num_threads(1)
-    yield
+torch.set_num_threads(1)  # two workers with two threads each on two cores run 6 times slower than with one each
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """With CI=true a skip for a missing extra, browser or compiler is a failure."""
     report = yield
     if os.environ.get("CI") == "true" and report.skipped and not hasattr(report, "wasxfail"):

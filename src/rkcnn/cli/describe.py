@@ -64,8 +64,7 @@ def describe(
         {
             "table": table,
             **row._asdict(),
-            "params_unit": TABLES[table].params_unit,
-            "flops_unit": TABLES[table].flops_unit,
+            **dict(zip(("params_unit", "flops_unit"), TABLES[table].letters, strict=True)),
             "slips": {c: why for (t, n, c), why in SLIPS.items() if (t, n) == (table, network.name)},
         }
         for table, row in printed(network.name)
@@ -80,8 +79,6 @@ def describe(
 def print_tree(tree: Part, total: dict[str, Any], paper: list[dict[str, Any]], image: str) -> None:
     from rich.console import Console
     from rich.tree import Tree
-
-    from rkcnn.report.paper import LETTERS
 
     console = Console()
     console = Console(width=max(console.width, WIDTH), highlight=False)
@@ -99,7 +96,7 @@ def print_tree(tree: Part, total: dict[str, Any], paper: list[dict[str, Any]], i
         console.print(f"runs           {least}{total['evaluations']} {what}")
     console.print(f"kept           {total['activation_bytes']:,} bytes to train one image")
     for row in paper:
-        params, flops = LETTERS[row["params_unit"]], LETTERS[row["flops_unit"]]
+        params, flops = row["params_unit"], row["flops_unit"]
         cells = f"{row['params']} {params} params"
         cells += f" ({row['params_100']} {params} with 100 classes)" if row["params_100"] else ""
         cells += f", {row['flops']} {flops} FLOPs" if row["flops"] else ""

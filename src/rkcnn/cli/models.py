@@ -73,13 +73,13 @@ def print_tables(rows: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from rkcnn.report.paper import LETTERS, SLIPS, TABLES
+    from rkcnn.report.paper import SLIPS, TABLES
 
     console = Console()
     console = Console(width=max(console.width, WIDTH), highlight=False)
     for key, section in SECTIONS.items():
         unit = TABLES[key].flops_unit
-        flops, params = LETTERS[unit], LETTERS[TABLES[key].params_unit]
+        params, flops = TABLES[key].letters
         table = Table(title=section.title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
         table.add_column("network", no_wrap=True)
         heads = "params", f"FLOPs {flops}", "runs", "paper's rule", f"printed {flops}", f"printed params {params}"

@@ -19,7 +19,9 @@ def create_model(name: str, classes: int = 10, channels: int = 3, dropout: float
     Dropout (0.2 on SVHN) follows every convolution of the blocks and transitions.
     """
     if not (1 <= classes <= MOST and 1 <= channels <= MOST):
-        raise InputError(f"{name}: {classes} classes and {channels} channels given; both must be from 1 to {MOST}")
+        raise InputError(
+            f"{name}: {classes} classes and {channels} channels given; both must be at least 1 and at most {MOST}"
+        )
     if not 0 <= dropout < 1:
         raise InputError(f"{name}: dropout {dropout} given; it must be at least 0 and below 1")
     fixed = {known.lower(): known for known in PUBLISHED}.get(name.strip().lower(), "")

@@ -251,7 +251,7 @@ def _write(value: Any) -> str:
 def _numbers(what: str, text: str) -> Numbers:
     if not re.fullmatch(r"[0-9]{1,6}(_[0-9]{1,6})*", text):
         raise InputError(
-            f"{what}: {text!r} given; a list is whole numbers of up to 6 digits with _ between them, as in 2_2_2"
+            f"{what}: {text!r} given; a list is whole numbers with _ between them, each of up to 6 digits, as in 2_2_2"
         )
     return tuple(map(int, text.split("_")))
 

@@ -16,13 +16,16 @@ class Printed(NamedTuple):
     params_100: str | None = None
 
 
-LETTERS = {1e3: "K", 1e6: "M", 1e9: "G"}
-
-
 class Table(NamedTuple):
     flops_unit: float
     params_unit: float
     rows: dict[str, Printed]  # by the network's name
+
+    @property
+    def letters(self) -> tuple[str, str]:
+        """The units of params and FLOPs."""
+        letters = {1e3: "K", 1e6: "M", 1e9: "G"}
+        return letters[self.params_unit], letters[self.flops_unit]
 
 
 def _rows(names: tuple[str, ...], *cells: Printed) -> dict[str, Printed]:
@@ -162,3 +165,11 @@ def agrees(value: int, text: str, unit: float) -> bool:
     digits = text.lstrip(">")
     decimals = len(digits.partition(".")[2])
     return f"{value / unit:.{decimals}f}" == digits
+
+
+def slip_table() -> str:
+    """The cells that are not their network's, as Markdown: a part of docs/costs.md."""
+    lines = ["| table | network | column | printed | why |", "|---|---|---|---|---|"]
+    for (table, name, column), why in SLIPS.items():
+        lines.append(f"| `{table}` | `{name}` | {column} | {getattr(TABLES[table].rows[name], column)} | {why} |")
+    return "\n".join(lines)

@@ -36,9 +36,9 @@ def adams(
 
     A step first evaluates f(t_n, y_n). Two steps of the 3/8 rule start it. Then `ab` predicts
     y + h sum_j beta_j f_{n-j} of order 3 once and of order 4 afterwards. `abm` keeps three slopes: AB3
-    predicts, AM4 corrects d <- h (9/24 f(t + h, y + d) + rest) until |d - d_old| < tol + tol max(|d|, |d_old|)
-    in every element: of the whole batch as torchdiffeq has it, so that an image's result depends on its
-    neighbours, or `per_image`.
+    predicts, AM4 corrects d <- h (9/24 f(t + h, y + d) + rest) until
+    |d - d_old| < tol + tol max(|d|, |d_old|) in every element: of the whole batch as torchdiffeq has it, so
+    that an image's result depends on its neighbours, or `per_image`.
     """
     if steps < least_steps():
         raise InputError(f"Adams methods need r >= {least_steps()} steps, {steps} given: fewer never leave the starter")
@@ -85,14 +85,15 @@ def _correct(
     """AM4 by functional iteration: the change, iterations, the last residual, converged or not."""
     rest = combine(torch.zeros_like(y), h, MOULTON[1:], history)
     groups = y.shape[0] if per_image else 1
+    if y.is_meta:  # a cost: the least that any data can take
+        ones = torch.ones(groups, dtype=torch.long)
+        return combine(rest, h, MOULTON[:1], [f(t, y + change)]), ones, torch.zeros(groups), ones.bool()
     converged = torch.zeros(groups, dtype=torch.bool, device=y.device)
     iterations = torch.zeros(groups, dtype=torch.long, device=y.device)
     residual = torch.zeros(groups, dtype=y.dtype, device=y.device)
     for _ in range(MAX_ITERATIONS):
         iterations = iterations + ~converged
         new = combine(rest, h, MOULTON[:1], [f(t, y + change).to(y.dtype)])
-        if y.is_meta:  # a cost: the least that any data can take
-            return new, iterations, residual, converged
         with torch.no_grad():
             gap = (new - change).abs().reshape(groups, -1)
             bound = tol + tol * torch.maximum(new.abs(), change.abs()).reshape(groups, -1)

@@ -39,6 +39,10 @@ def adaptive(
         )
     if not tol > 0:
         raise InputError(f"an adaptive solver needs tol > 0, {tol} given")
+    if budget <= tableau.stages:
+        raise InputError(
+            f"{tableau.name} needs a budget of {tableau.stages + 1} evaluations or more to try one step, {budget} given"
+        )
     y = widen(y)
     groups = y.shape[0] if per_image else 1
     order = min(tableau.order, tableau.embedded_order)
@@ -49,6 +53,7 @@ def adaptive(
     h = _first_step(f, spread(t, y), y, first, order, tol, groups, direction, abs(end - start))
     evaluations = torch.full((groups,), 2, dtype=torch.long, device=y.device)
     done = torch.zeros(groups, dtype=torch.bool, device=y.device)
+    residual = torch.zeros(groups, dtype=y.dtype, device=y.device)
     while True:
         last = direction * (end - t) <= h.abs()
         h = torch.where(last, end - t, h)
@@ -62,20 +67,22 @@ def adaptive(
             error = combine(torch.zeros_like(y), spread(h, y), difference, slopes)
             ratio = _size(error / (tol + tol * torch.maximum(y.abs(), new.abs())), groups)
             accept = (ratio <= 1) & ~done
+            residual = torch.where(done, residual, ratio)
             factor = (SAFETY * ratio ** (-1 / (order + 1))).nan_to_num(SHRINK).clamp(SHRINK, GROW)
         if accept.any():
             before = y
             y = new if accept.all() else torch.where(spread(accept, y), new, y)
-            t = torch.where(accept, torch.where(last, end, t + h), t)
+            t = torch.where(accept, t + h, t)
             done = done | (accept & last)
             if not done.all():
                 first = slopes[-1] if accept.all() else torch.where(spread(accept, y), slopes[-1], first)
-            yield Moment(y, (y - before,), evaluations, residual=ratio, converged=done)
+            yield Moment(y, (y - before,), evaluations, residual=residual, converged=done)
         if done.all():
             return
         h = torch.where(last & accept, h, h * factor)
         if int(evaluations.max()) + tableau.stages - 1 > budget:
-            yield Moment(y, (torch.zeros_like(y),), evaluations, residual=ratio, converged=done)
+            if not accept.any():  # what the rejected steps took
+                yield Moment(y, (torch.zeros_like(y),), evaluations, residual=residual, converged=done)
             return
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rkcnn.solve.moment import Field, Moment, widen
+from rkcnn.solve.autocast import Autocast
+from rkcnn.solve.moment import Field, Moment, spread, widen
 
 Solver = Callable[[Field, Tensor, float, float], Iterator[Moment]]
 """solver(f, y, start, end): any method of this room with its settings filled in."""
@@ -21,20 +22,22 @@ class _Adjoint(torch.autograd.Function):
     def forward(ctx: Any, solver: Solver, f: Field, kept: list[Moment], y: Tensor, *parameters: Tensor) -> Tensor:
         for moment in solver(f, y, 0.0, 1.0):
             kept[:] = [moment]
-        ctx.solver, ctx.f = solver, f
+        ctx.solver, ctx.f, ctx.autocast = solver, f, Autocast(y.device.type)
         ctx.save_for_backward(kept[0].y, *parameters)
         return kept[0].y
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        end, *parameters = ctx.saved_tensors
+        end, *given = ctx.saved_tensors
+        parameters = [p for p in given if p.requires_grad]
         sizes = [end.numel(), end.numel(), *(p.numel() for p in parameters)]
 
         def augmented(t: float | Tensor, state: Tensor) -> Tensor:
             y, a, *_ = state.reshape(-1).split(sizes)
             y = y.reshape(end.shape).detach().requires_grad_()
-            with torch.enable_grad():
-                slope = ctx.f(t, y).to(y.dtype)
+            time = spread(t, y) if isinstance(t, Tensor) else t
+            with torch.enable_grad(), ctx.autocast.again():
+                slope = ctx.f(time, y).to(y.dtype)
             found = torch.autograd.grad(slope, (y, *parameters), -a.reshape(end.shape), allow_unused=True)
             parts = [torch.zeros_like(x) if g is None else g for g, x in zip(found, (y, *parameters), strict=True)]
             return torch.cat([part.reshape(-1) for part in (slope.detach(), *parts)]).reshape(1, -1)
@@ -44,8 +47,9 @@ class _Adjoint(torch.autograd.Function):
             for moment in ctx.solver(augmented, state, 1.0, 0.0):
                 state = moment.y
         _, a, *grads = state.reshape(-1).split(sizes)
-        found = [g.reshape(p.shape) for g, p in zip(grads, parameters, strict=True)]
-        return (None, None, None, a.reshape(end.shape), *found)
+        found = iter(grads)
+        back = (next(found).reshape(p.shape) if p.requires_grad else None for p in given)
+        return (None, None, None, a.reshape(end.shape), *back)
 
 
 def adjoint(solver: Solver, f: Field, y: Tensor, parameters: Sequence[Tensor]) -> Moment:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from torch import Tensor
 
+from rkcnn.error import InputError
 from rkcnn.solve.moment import Field, Moment, widen
 from rkcnn.solve.tableau import Tableau
 
@@ -32,6 +33,8 @@ def explicit(
     f: Field, y: Tensor, tableau: Tableau, steps: int = 1, start: float = 0.0, end: float = 1.0
 ) -> Iterator[Moment]:
     """Equal steps from start to end; each yields its state and its increments e_i = h b_i z_i."""
+    if tableau.kind != "explicit":
+        raise InputError(f"{tableau.name} is {tableau.kind}: its stages must be solved for, by `implicit`")
     y = widen(y)
     h = (end - start) / steps
     first = None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +10,15 @@ import torch
 from torch import Tensor
 
 from rkcnn.solve.anderson import FixedPoint, fixed_point
+from rkcnn.solve.autocast import Autocast
 from rkcnn.solve.explicit import combine
-from rkcnn.solve.moment import Field, Moment, spread, widen
+from rkcnn.solve.moment import Backward, Field, Moment, spread, widen
 from rkcnn.solve.tableau import Tableau
 
 GRADIENT_TOL = 1e-4  # of the backward solve, unless the forward one is tighter: a coarse gradient misleads
 
 
-@dataclass
+@dataclass(frozen=True)
 class System:
     """The stage equations Z_i = f(t + c_i h, y + h sum_j a_ij Z_j) of one step, and how they are solved."""
 
@@ -29,8 +29,7 @@ class System:
     tol: float
     max_iterations: int
     per_image: bool
-    solution: FixedPoint | None = None
-    products: int = 0  # vector-Jacobian products of the last backward: counted apart from evaluations
+    backward: Backward
 
     def __call__(self, stages: Tensor, y: Tensor) -> Tensor:
         slopes = list(stages.unbind(0))
@@ -48,67 +47,62 @@ class System:
         times = torch.tensor([self.t + c * self.h for c in self.tableau.c], dtype=y.dtype, device=y.device)
         return spread(times.repeat_interleave(y.shape[0]), y), states
 
-    def solve(self, y: Tensor) -> Tensor:
+    def solve(self, y: Tensor) -> FixedPoint:
         """Fixed-point iteration from Z_i = f(t, y)."""
         guess = self.f(self.t, y).to(y.dtype)
-        self.solution = fixed_point(
+        return fixed_point(
             lambda stages: self(stages, y),
             guess.expand(self.tableau.stages, *y.shape),
             self.tol,
             self.max_iterations,
             self.per_image,
         )
-        return self.solution.x
-
-
-def _autocast_like_now(device: str) -> Callable[[], AbstractContextManager[Any]]:
-    """The autocast of this moment, to be entered again in the backward pass."""
-    if not torch.amp.is_autocast_available(device):
-        return nullcontext
-    dtype, enabled = torch.get_autocast_dtype(device), torch.is_autocast_enabled(device)
-    return lambda: torch.autocast(device, dtype=dtype, enabled=enabled)
 
 
 class _Stages(torch.autograd.Function):
     """Z(y, theta) with dZ = (I - J)^-1 (F_y dy + F_theta dtheta); nothing of the iteration is kept.
 
-    Converged or not, the gradient is that formula at the last iterate.
+    Converged or not, the gradient is that formula at the last iterate. Its own solve, if it does not
+    converge, gives the vector of least residual: a diverged one would ruin the weights.
     """
 
     @staticmethod
-    def forward(ctx: Any, system: System, y: Tensor, *parameters: Tensor) -> Tensor:
+    def forward(ctx: Any, system: System, y: Tensor, *parameters: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         ctx.system = system
-        ctx.autocast = _autocast_like_now(y.device.type)
-        stages = system.solve(y)
-        ctx.save_for_backward(stages, y, *parameters)
-        return stages
+        ctx.autocast = Autocast(y.device.type)
+        found = system.solve(y)
+        ctx.save_for_backward(found.x, y, *parameters)
+        ctx.mark_non_differentiable(found.iterations, found.residual, found.converged)
+        return found.x, found.iterations, found.residual, found.converged
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         system: System = ctx.system
         stages, y, *parameters = ctx.saved_tensors
         stages, y = stages.detach().requires_grad_(), y.detach().requires_grad_()
-        with torch.enable_grad(), ctx.autocast():
+        with torch.enable_grad(), ctx.autocast.again():
             out = system(stages, y)
-
-        def adjoint(u: Tensor) -> Tensor:
-            system.products += 1
-            (product,) = torch.autograd.grad(out, stages, u, retain_graph=True)
-            return grad + product
-
         # Scaled to unit size, so that the tolerance is relative to the gradient.
         scale = grad.abs().amax().clamp(min=torch.finfo(grad.dtype).tiny)
-        system.products = 0
-        u = fixed_point(
-            lambda v: adjoint(v * scale) / scale,
+
+        def adjoint(u: Tensor) -> Tensor:
+            (product,) = torch.autograd.grad(out, stages, u * scale, retain_graph=True)
+            return (grad + product) / scale
+
+        found = fixed_point(
+            adjoint,
             grad / scale,
-            min(system.tol, GRADIENT_TOL),
+            max(min(system.tol, GRADIENT_TOL), ctx.autocast.eps),
             4 * system.max_iterations,
             system.per_image,
-        ).x
+            best=True,
+        )
+        system.backward.evaluations = system.tableau.stages
+        system.backward.products = int(found.iterations.max()) + 1  # the last one gives the gradient itself
+        system.backward.converged = found.converged
         inputs = [x for x in (y, *parameters) if x.requires_grad]
-        found = iter(torch.autograd.grad(out, inputs, u * scale, allow_unused=True))
-        return (None, *(next(found) if x.requires_grad else None for x in (y, *parameters)))
+        grads = iter(torch.autograd.grad(out, inputs, found.x * scale, allow_unused=True))
+        return (None, *(next(grads) if x.requires_grad else None for x in (y, *parameters)))
 
 
 def implicit(
@@ -135,22 +129,22 @@ def implicit(
     h = (end - start) / steps
     moment = Moment(y, (), evaluations=0)
     for n in range(steps):
-        system = System(f, start + n * h, h, tableau, tol, max_iterations, per_image)
-        stages = _Stages.apply(system, y, *parameters)
+        backward = Backward()
+        system = System(f, start + n * h, h, tableau, tol, max_iterations, per_image, backward)
+        stages, iterations, residual, converged = _Stages.apply(system, y, *parameters)
         if at_solution is not None:
             with torch.no_grad():
                 at_solution(*system.points(stages.detach(), y.detach()))
         increments = tuple(h * b * z for b, z in zip(tableau.b, stages.unbind(0), strict=True))
         for increment in increments:
             y = y + increment
-        solution = system.solution
-        assert solution is not None
         moment = Moment(
             y,
             increments,
-            moment.evaluations + 1 + tableau.stages * (solution.iterations + (at_solution is not None)),
-            moment.iterations + solution.iterations,
-            solution.residual,
-            solution.converged & moment.converged,
+            moment.evaluations + 1 + tableau.stages * (iterations + (at_solution is not None)),
+            moment.iterations + iterations,
+            residual,
+            converged & moment.converged,
+            backward,
         )
         yield moment

@@ -12,6 +12,15 @@ Field = Callable[[float | Tensor, Tensor], Tensor]
 """f(t, y): t a number, or a tensor that broadcasts against y where every image has its own time."""
 
 
+@dataclass
+class Backward:
+    """What the gradient of one implicit step took: counted apart, known only after backward."""
+
+    evaluations: int = 0
+    products: int = 0  # of a vector with the Jacobian
+    converged: bool | Tensor = True
+
+
 @dataclass(frozen=True)
 class Moment:
     """The state after one time-step, what it was made of, and what it took since the start.
@@ -25,7 +34,8 @@ class Moment:
     evaluations: int | Tensor  # of f, for each image, rejected steps included
     iterations: int | Tensor = 0
     residual: Tensor | None = None  # of this step
-    converged: bool | Tensor = True  # every step so far
+    converged: bool | Tensor = True  # every step so far; of an adaptive solver: it has reached the end
+    backward: Backward | None = None  # of this step, where its gradient is solved for
 
 
 def widen(y: Tensor) -> Tensor:

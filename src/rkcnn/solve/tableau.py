@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal
 
 from rkcnn.error import InputError
@@ -32,8 +33,10 @@ class Tableau:
         if len(self.a) != s or any(len(row) != s for row in self.a) or len(self.c) != s or s == 0:
             raise InputError(
                 f"tableau {self.name}: a, b and c disagree in size "
-                f"({len(self.a)} rows, {s} weights, {len(self.c)} nodes); a must be s x s, b and c of length s"
+                f"({len(self.a)} rows, {s} weights, {len(self.c)} nodes); a is s x s, b and c of length s"
             )
+        if not all(map(isfinite, (*sum(self.a, ()), *self.b, *self.c, *(self.embedded or ())))):
+            raise InputError(f"tableau {self.name}: every coefficient must be a finite number")
         rows = max(abs(sum(row) - node) for row, node in zip(self.a, self.c, strict=True))
         if rows > TOLERANCE:
             raise InputError(f"tableau {self.name}: a row of a differs from its c by {rows:.1e}; they must agree")

@@ -1,4 +1,4 @@
-"""RKNN, RK-Net and ODE-Net: a numerical method applied to a small f (Chen et al. 2018, Zhu et al.)."""
+"""RKNN, RK-Net and ODE-Net: a numerical method applied to a small f (Wang & Lin 1998, Chen et al. 2018)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,71 @@
+"""The part of the README that is written by code: python -m rkcnn.report.readme README.md"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from rkcnn.error import InputError
+from rkcnn.report.paper import SLIPS, TABLES
+
+START, END = "<!-- costs: python -m rkcnn.report.readme writes this -->", "<!-- /costs -->"
+SHOWN = (
+    ("MNIST", "tb:MNIST", "ResNet@k=32"),
+    ("MNIST", "tb:MNIST", "RKNet-rk4_38@k=32"),
+    ("MNIST", "tb:MNIST", "CliqueNet-2@k=32"),
+    ("MNIST", "tb:MNIST", "RKCNN-R-2@k=32"),
+    ("CIFAR-10", "tb:cifar", "ResNet@k=120_120_120"),
+    ("CIFAR-10", "tb:cifar", "ODENet-ab@k=120_120_120"),
+    ("CIFAR-10", "tb:cifar", "RKCNN-I-2_2_2@k=78_78_80"),
+    ("CIFAR-10", "tb:cifar", "RKCNN-I-2_2_2@k=120"),
+    ("CIFAR-10", "tb:cifar_sota", "DenseNet-BC-L250-k24"),
+    ("CIFAR-10", "tb:cifar_sota", "RKCNN-I-5_5_6@k=150_120_120"),
+)
+
+
+def cost_table(rows: list[dict[str, Any]]) -> str:
+    """Markdown from the rows of `rkcnn models --json`; a printed cell known to be a slip has a *."""
+    lines = [
+        "| on | network | params | printed | FLOPs, 2 × MAC | paper's rule | printed | runs |",
+        "|---|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    found = {(row["table"], row["name"]): row for row in rows}
+    for data, key, name in SHOWN:
+        row, table = found[key, name], TABLES[key]
+        kilo, giga = table.letters
+        printed = {c: f"{row['paper'][c]}{'*' * ((key, name, c) in SLIPS)}" for c in ("params", "flops")}
+        cells = (
+            data,
+            f"`{name}`",
+            f"{row['params']:,}",
+            f"{printed['params']} {kilo}",
+            f"{row['flops'] / table.flops_unit:.3f} {giga}",
+            f"{row['paper_flops'] / table.flops_unit:.3f} {giga}",
+            f"{printed['flops']} {giga}",
+            "-"
+            if row["evaluations"] is None
+            else f"{row['evaluations']} {row['unit']}{'s' * (row['unit'] == 'stage')}",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def between(text: str, part: str) -> str:
+    """The text with whatever stood between the markers replaced."""
+    before, start, rest = text.partition(START)
+    _, end, after = rest.partition(END)
+    if not start or not end:
+        raise InputError(f"nothing to write between: the text lacks {START} or {END}")
+    return f"{before}{START}\n{part}\n{END}{after}"
+
+
+def main(path: Path) -> None:
+    rows = json.loads(subprocess.check_output([sys.executable, "-m", "rkcnn", "models", "--json"]))
+    path.write_text(between(path.read_text(encoding="utf-8"), cost_table(rows)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "README.md"))

@@ -1,0 +1,70 @@
+"""Norms, convolutions, and holding them still during a solve."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from rkcnn.model.layers import BatchNorm, Conv, Held, Layers, group_norm
+from rkcnn.model.steps.ode import OdeFunction
+
+
+@pytest.mark.parametrize(
+    ("width", "groups"), [(8, 8), (32, 32), (64, 32), (96, 32), (40, 20), (48, 24), (52, 26), (60, 30)]
+)
+def test_groups(width: int, groups: int) -> None:
+    """min(32, C) where that divides, k groups on the paper's 2k-wide inputs where it doesn't (SPEC 3.4)."""
+    assert group_norm(width).num_groups == groups
+
+
+def test_batch_norm_is_the_authors() -> None:
+    norm = BatchNorm(4)
+    assert (norm.eps, norm.momentum) == (1e-3, 0.01)
+
+
+def test_held_batch_norm_uses_the_batch_and_leaves_its_buffers() -> None:
+    torch.manual_seed(0)
+    norm, x = BatchNorm(4), torch.randn(3, 4, 5, 5)
+    expected = norm.train()(x)
+    moved = norm.running_mean.clone()  # type: ignore[union-attr]
+    norm.held = True
+    torch.testing.assert_close(norm(x), expected)
+    assert torch.equal(norm.running_mean, moved)  # type: ignore[arg-type]
+    assert norm.num_batches_tracked == 1
+
+
+@pytest.mark.parametrize("kind", ["bn", "gn"])
+def test_held_f_is_one_function_until_released(kind: str) -> None:
+    torch.manual_seed(0)
+    f = OdeFunction(4, Layers(kind, dropout=0.5)).train()
+    y = torch.randn(2, 4, 6, 6)
+    held = Held(f)
+    assert torch.equal(held(0.5, y), held(0.5, y))
+    assert not torch.equal(Held(f)(0.5, y), held(0.5, y))  # another solve, another mask
+    assert not torch.equal(f(0.5, y), f(0.5, y))
+    assert all(conv.masks is None for conv in f.modules() if isinstance(conv, Conv))
+    assert not any(norm.held for norm in f.modules() if isinstance(norm, BatchNorm))
+
+
+def test_held_is_released_when_f_fails() -> None:
+    f = OdeFunction(4, Layers("bn"))
+    with pytest.raises(RuntimeError):
+        Held(f)(0.0, torch.randn(2, 3, 6, 6))
+    assert not any(norm.held for norm in f.modules() if isinstance(norm, BatchNorm))
+
+
+def test_columns_take_part_of_a_weight() -> None:
+    conv = Conv(6, 4, 3)
+    x = torch.randn(2, 2, 5, 5)
+    expected = nn.functional.conv2d(x, conv.weight[:, 2:4], padding=1)
+    assert torch.equal(conv(x, slice(2, 4)), expected)
+
+
+def test_dropout_keeps_its_mean_and_its_rate() -> None:
+    torch.manual_seed(0)
+    conv = Conv(1, 1, 1, dropout=0.2).train()
+    nn.init.ones_(conv.weight)
+    out = conv(torch.ones(1, 1, 200, 200)).detach()
+    assert out.unique().tolist() == pytest.approx([0, 1.25])
+    assert float(out.mean()) == pytest.approx(1, abs=0.02)

@@ -1,0 +1,179 @@
+"""What every family owes: the same tests for all of them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from rkcnn.error import InputError
+from rkcnn.model.create import create_model
+from rkcnn.model.network import Network, norms_of
+from rkcnn.model.period import Period
+from rkcnn.model.spec import parse
+from rkcnn.model.steps.ode import OdePeriod
+from zoo import STATIC, ZOO
+
+
+def build(name: str, channels: int = 3, dropout: float = 0.0) -> Network:
+    torch.manual_seed(0)
+    network = create_model(name, classes=10, channels=channels, dropout=dropout)
+    assert isinstance(network, Network)
+    return network
+
+
+def images(network: Network, count: int = 3) -> Tensor:
+    """Odd sizes, and height unlike width."""
+    side = network.smallest + 3
+    return torch.randn(count, network.channels, side, side + 2, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.fixture(params=ZOO)
+def network(request: pytest.FixtureRequest) -> Network:
+    return build(request.param)
+
+
+def test_gradients_reach_every_parameter(network: Network) -> None:
+    network.train()(images(network)).square().sum().backward()
+    for name, parameter in network.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+def test_bf16_autocast_trains(network: Network) -> None:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        logits = network.train()(images(network))
+        loss = nn.functional.cross_entropy(logits, torch.arange(3))
+    loss.backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in network.parameters())
+
+
+def test_channels_last_changes_nothing(network: Network) -> None:
+    x = images(network)
+    with torch.no_grad():
+        plain = network.eval()(x)
+        network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        turned = network(x.contiguous(memory_format=torch.channels_last))
+    torch.testing.assert_close(turned, plain, rtol=1e-4, atol=1e-4)
+
+
+# The paper's abm row judges convergence by the whole batch, as torchdiffeq does (SPEC 4).
+@pytest.mark.parametrize("name", [name for name in ZOO if name != "ODENet-abm@k=8"])
+def test_a_prediction_does_not_depend_on_its_batch(name: str) -> None:
+    network = build(name)
+    x = images(network)
+    with torch.no_grad():
+        together = network.eval()(x)
+        alone = torch.cat([network(x[i : i + 1]) for i in range(3)])
+    torch.testing.assert_close(alone, together, rtol=1e-4, atol=1e-4)
+
+
+def test_weights_travel(network: Network, tmp_path: Path) -> None:
+    x = images(network)
+    with torch.no_grad():
+        expected = network.eval()(x)
+        save_file(network.state_dict(), tmp_path / "weights.safetensors")
+        other = create_model(network.name).eval()
+        other.load_state_dict(load_file(tmp_path / "weights.safetensors"))
+        assert torch.equal(other(x), expected)
+        assert torch.equal(pickle.loads(pickle.dumps(copy.deepcopy(network)))(x), expected)
+
+
+def test_the_smallest_image_trains_alone_and_one_less_is_refused(network: Network) -> None:
+    side = network.smallest
+    assert network.train()(torch.randn(1, 3, side, side)).shape == (1, 10)
+    with pytest.raises(InputError, match=f"smallest it can take is {side}x{side}"):
+        network(torch.randn(1, 3, side, side - 1))
+
+
+def test_trajectory_tells_what_forward_does(network: Network) -> None:
+    x = images(network)
+    with torch.no_grad():
+        seen = network.eval().trajectory(x)
+        expected = network(x)
+        read = []
+        for period, path in zip(network.periods, seen, strict=True):
+            assert isinstance(period, Period)
+            read.append(period.ends(path.y[-1], path.e[-1] if path.e else ())[1])
+            if network.spec.merge != "concat" and network.spec.family not in ("DenseNet", "CliqueNet"):
+                start = path.y[0]
+                if isinstance(period, OdePeriod):  # ANODE adds channels, SONODE keeps its velocity to itself
+                    start = period.state(period.start(start))
+                for before, after, e in zip([start, *path.y[1:]], path.y[1:], path.e, strict=False):
+                    torch.testing.assert_close(before + sum(e), after, rtol=1e-4, atol=1e-5)
+        outs = [see(out) for see, out in zip(network.readouts, read[-len(network.readouts) :], strict=True)]
+        torch.testing.assert_close(network.classifier(torch.cat(outs, 1)), expected)
+
+
+@pytest.mark.parametrize("name", STATIC)
+def test_compiles_whole(name: str) -> None:
+    network = build(name).train()
+    state = copy.deepcopy(network.state_dict())
+    x = images(network)
+    torch._dynamo.reset()
+    compiled = torch.compile(network, fullgraph=True, backend="aot_eager")
+    found = compiled(x)
+    found.sum().backward()
+    gradient = [p.grad for p in network.parameters()]
+    network.load_state_dict(state)  # the pass above moved the running statistics
+    network.zero_grad()
+    expected = network(x)
+    expected.sum().backward()
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+    for found_gradient, parameter in zip(gradient, network.parameters(), strict=True):
+        torch.testing.assert_close(found_gradient, parameter.grad, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["RKCNN-R-2@k=8", "RKCNN-I-2_2_2@k=8"])
+def test_inductor_agrees_with_eager(name: str) -> None:
+    network = build(name).train()
+    state = copy.deepcopy(network.state_dict())
+    x = images(network)
+    torch._dynamo.reset()
+    found = torch.compile(network, fullgraph=True)(x)
+    network.load_state_dict(state)
+    torch.testing.assert_close(found, network(x), rtol=1e-4, atol=1e-4)
+
+
+def test_wrong_images_get_one_clear_sentence() -> None:
+    network = build("ResNet@k=8", channels=1)
+    with pytest.raises(InputError, match=r"it takes \(batch, 1, height, width\)"):
+        network(torch.randn(2, 3, 28, 28))
+    with pytest.raises(InputError, match="it takes"):
+        network(torch.randn(1, 28, 28))
+
+
+@pytest.mark.parametrize(
+    ("name", "norms"),
+    [
+        ("RKCNN-R-2@k=32", ("gn", "bn")),
+        ("DenseNet-2@k=32", ("gn", "bn")),
+        ("CliqueNet-2@k=32", ("gn", "bn")),
+        ("ResNet@k=32", ("gn", "gn")),
+        ("SONODE@k=32", ("gn", "gn")),
+        ("RKCNN-R-2@k=32,norm=gn", ("gn", "gn")),
+        ("ResNet@k=32,norm=bn", ("bn", "bn")),
+        ("ODENet-ab@k=120_120_120", ("bn", "bn")),
+    ],
+)
+def test_norms_follow_the_decision(name: str, norms: tuple[str, str]) -> None:
+    """SPEC 3.5."""
+    assert norms_of(parse(name)) == norms
+
+
+def test_dropout_stands_behind_block_and_transition_convolutions_alone() -> None:
+    """SPEC 5: not after the stem, none at the classifier."""
+    network = build("RKCNN-I-2_2@k=8", dropout=0.2)
+    rates = {name: module.dropout for name, module in network.named_modules() if hasattr(module, "dropout")}
+    assert set(rates.values()) == {0.2}
+    assert len(rates) == 2 * 8 + 1
+    assert not any(name.startswith(("preprocessor", "classifier")) for name in rates)
+    x = images(network)
+    assert not torch.equal(network.train()(x), network(x))
+    assert torch.equal(network.eval()(x), network(x))

@@ -1,0 +1,28 @@
+"""What a period promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from rkcnn.model.period import Move, Period
+
+
+class Doubling(Period):
+    def walk(self, y: Tensor) -> Iterator[Move]:
+        for _ in range(3):
+            e = y
+            y = y + e
+            yield Move(y, (e,))
+
+
+def test_the_last_state_goes_on_and_is_read_out() -> None:
+    onward, readout = Doubling(onward=2)(torch.ones(1, 2))
+    assert onward.tolist() == readout.tolist() == [[8.0, 8.0]]
+
+
+def test_the_readout_is_as_wide_as_what_goes_on_unless_told() -> None:
+    assert Doubling(onward=2).readout == 2
+    assert Doubling(onward=2, readout=6).readout == 6

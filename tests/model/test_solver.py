@@ -1,0 +1,125 @@
+"""How batch norm, dropout, convergence and counting behave inside a solve (SPEC 4, last bullets)."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from rkcnn.model.layers import BatchNorm, Layers
+from rkcnn.model.solver import Solver
+from rkcnn.model.spec import parse
+from rkcnn.model.steps.ode import OdeFunction
+from rkcnn.solve.moment import Moment
+
+
+def last(solver: Solver, f: OdeFunction, y: Tensor) -> Moment:
+    return list(solver.walk(f, y))[-1]
+
+
+@pytest.fixture
+def y() -> Tensor:
+    return torch.randn(4, 6, 5, 5, generator=torch.Generator().manual_seed(0))
+
+
+def function(kind: str, dropout: float = 0.0) -> OdeFunction:
+    torch.manual_seed(1)
+    return OdeFunction(6, Layers(kind, dropout))
+
+
+def buffers(f: OdeFunction) -> list[Tensor]:
+    return [b.clone() for b in f.buffers()]
+
+
+@pytest.mark.parametrize("solver", [Solver("radau3", 1, tol=1e-3), Solver("ab", 4, adjoint=True)])
+def test_buffers_are_touched_once_at_the_solution_and_not_in_the_backward(solver: Solver, y: Tensor) -> None:
+    f = function("bn").train()
+    out = last(solver, f, y.requires_grad_()).y
+    norms = [norm for norm in f.modules() if isinstance(norm, BatchNorm)]
+    assert {int(norm.num_batches_tracked) for norm in norms if norm.num_batches_tracked is not None} == {1}
+    before = buffers(f)
+    out.sum().backward()
+    assert all(torch.equal(a, b) for a, b in zip(before, f.buffers(), strict=True))
+
+
+def test_the_touch_is_at_the_solution(y: Tensor) -> None:
+    """One update of the first norm by the statistics of the solved stages, all stacked."""
+    f = function("bn").train()
+    moment = last(Solver("gauss1", 1, tol=1e-6), f, y)
+    stage = y + 0.5 * moment.increments[0]  # gauss1: Y = y + h/2 z, z = increment / h
+    assert f.norm1.running_mean is not None
+    torch.testing.assert_close(f.norm1.running_mean, 0.01 * stage.mean((0, 2, 3)))
+
+
+def test_evaluation_touches_nothing(y: Tensor) -> None:
+    f = function("bn").eval()
+    before = buffers(f)
+    last(Solver("radau3", 1, tol=1e-3), f, y)
+    assert all(torch.equal(a, b) for a, b in zip(before, f.buffers(), strict=True))
+
+
+def test_one_dropout_mask_a_solve_forward_and_backward(y: Tensor) -> None:
+    """With a mask that changed between iterations the solve could not converge, nor its gradient agree."""
+    f = function("gn", dropout=0.3).double().train()
+    start = y.double().requires_grad_()
+    solver = Solver("gauss2", 1, tol=1e-10)
+    torch.manual_seed(7)
+    moment = last(solver, f, start)
+    assert torch.as_tensor(moment.converged).all()
+    (gradient,) = torch.autograd.grad(moment.y.square().sum(), start)
+    direction = torch.randn(start.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    values = []
+    for sign in (1, -1):
+        torch.manual_seed(7)  # the same masks
+        values.append(last(solver, f, start.detach() + sign * 1e-6 * direction).y.square().sum())
+    slope = (values[0] - values[1]) / 2e-6
+    torch.testing.assert_close((gradient * direction).sum(), slope.detach(), rtol=1e-5, atol=1e-5)
+
+
+def test_the_gradient_differentiates_through_batch_statistics(y: Tensor) -> None:
+    f = function("bn").double().train()
+    start = y.double().requires_grad_()
+    solver = Solver("radau2", 1, tol=1e-10)
+    out = last(solver, f, start).y
+    (gradient,) = torch.autograd.grad(out.square().sum(), start)
+    direction = torch.randn(start.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    plus, minus = (last(solver, f, start.detach() + s * 1e-6 * direction).y.square().sum() for s in (1, -1))
+    torch.testing.assert_close((gradient * direction).sum(), ((plus - minus) / 2e-6).detach(), rtol=1e-5, atol=1e-5)
+
+
+def test_convergence_is_judged_by_image_in_evaluation_and_by_batch_in_training(y: Tensor) -> None:
+    f = function("gn")
+    for name in ("RKNet-radau3@k=6", "RKNet-dopri5@k=6,tol=0.01", "ODENet-abm@k=6,converge=image"):
+        solver = Solver.of(parse(name), 0)
+        assert torch.as_tensor(last(solver, f.eval(), y).converged).shape == (4,), name
+    for name in ("RKNet-radau3@k=6", "RKNet-dopri5@k=6,tol=0.01", "ODENet-abm@k=6"):
+        solver = Solver.of(parse(name), 0)
+        assert torch.as_tensor(last(solver, f.train(), y).converged).shape == (1,), name
+    # the paper's row keeps torchdiffeq's whole-batch rule in evaluation too
+    assert torch.as_tensor(last(Solver.of(parse("ODENet-abm@k=6"), 0), f.eval(), y).converged).shape == (1,)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        Solver("rk4_38", 2),
+        Solver("dopri5", 3),
+        Solver("ab", 5),
+        Solver("abm", 4, tol=0.5),
+        Solver("radau3", 2, tol=0.5),
+        Solver("tsit5", 1, tol=0.01),
+    ],
+)
+def test_the_least_evaluations_are_the_least_path(solver: Solver) -> None:
+    f, calls = function("gn").to("meta"), []
+    f.register_forward_hook(lambda *_: calls.append(1))
+    moment = last(solver, f, torch.empty(2, 6, 5, 5, device="meta"))
+    assert len(calls) == solver.least_evaluations
+    assert moment.y.shape == (2, 6, 5, 5)
+
+
+def test_solves_stay_in_float32_under_autocast(y: Tensor) -> None:
+    f = function("gn").train()
+    for solver in (Solver("radau3", 1, tol=0.5), Solver("abm", 3, tol=0.5), Solver("rk4_38", 1)):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            assert last(solver, f, y.bfloat16()).y.dtype == torch.float32

@@ -1,0 +1,30 @@
+"""What data-dependent solves took, over many of them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rkcnn.model.create import create_model
+from rkcnn.model.tally import Tally
+from rkcnn.solve.moment import Moment
+
+
+def test_sums_and_resets() -> None:
+    tally, y = Tally(), torch.zeros(1)
+    tally.add(Moment(y, (), torch.tensor([4, 8]), converged=torch.tensor([True, False])))
+    tally.add(Moment(y, (), torch.tensor([6]), converged=torch.tensor([True])))
+    assert tally.read() == (0.25, 6.0)
+    tally.reset()
+    assert tally.read() == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("name", ["ODENet-abm@k=8", "RKNet-radau3@k=8", "RKNet-dopri5@k=8,tol=0.1"])
+def test_a_network_counts_its_solves(name: str) -> None:
+    network = create_model(name, channels=1)
+    period = network.get_submodule("periods.0")
+    calls = []
+    network.get_submodule("periods.0.f").register_forward_hook(lambda *_: calls.append(1))
+    network.train()(torch.rand(2, 1, 28, 28))
+    assert isinstance(period.tally, Tally)
+    assert period.tally.read()[1] == len(calls)
