@@ -67,3 +67,9 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, before: str | None) -
     assert done.returncode == 2, done.stderr
     assert done.stderr.count("\n") == 1
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == ({"step.svg": before} if before else {})
+
+
+def test_the_readmes_picture_is_current(rkcnn: Run, tmp_path: Path) -> None:
+    file = tmp_path / "step.svg"
+    assert rkcnn("draw", "RKCNN-R-3@k=32", "-o", str(file))[0] == 0
+    assert file.read_text() == (Path(__file__).parents[2] / "docs" / "step.svg").read_text()
