@@ -81,7 +81,7 @@ def test_defaults_follow_the_frame() -> None:
     ("name", "says"),
     [
         ("RKCN-I-2@k=32", "did you mean RKCNN?"),
-        ("@k=32", "families are"),
+        ("@k=32", "a name is needed"),
         ("RKCNN-I-2_x@k=32", "whole numbers with _ between them"),
         ("RKCNN-I-2_2_2@k=1_2", "give 1 or 3"),
         ("RKCNN-I-2@k=32_", "whole numbers with _ between them"),
@@ -100,7 +100,7 @@ def test_defaults_follow_the_frame() -> None:
         ("ResNet@k=32,deep=2", "no option deep"),
         ("ResNet@k=32,sweeps=2", "has no option sweeps; it takes k, r, stem, norm"),
         ("RKCNN-E-2@k=32,sweeps=2", "has no option sweeps"),
-        ("ResNet@k=32,attention=off", "1 period(s) has no option attention"),
+        ("ResNet@k=32,attention=off", "one period has no option attention"),
         ("ResNet@k=32,norm=ln", "norm is one of paper, bn, gn"),
         ("RKCNN-I-2@k=32,y=maybe", "y is on or off"),
         ("RKCNN-I-2@k=32,sweeps=0", "at least 1"),

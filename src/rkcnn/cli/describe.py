@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 if TYPE_CHECKING:
     from rich.tree import Tree
 
     from rkcnn.model.outline import Part
 
+MOST = 65536  # pixels on a side
+WIDTH = 108  # columns that the longest line of a tree needs; a narrower terminal wraps its lines
+COLUMNS = {"params": "params", "params_100": "params with 100 classes", "flops": "FLOPs"}
+
 
 def describe(
-    name: str, /, *, classes: int = 10, channels: int | None = None, size: int | None = None, json_: bool = False
+    name: str,
+    /,
+    *,
+    classes: int = 10,
+    channels: int | None = None,
+    size: int | None = None,
+    json_: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Print a network as a tree of its parts with output shapes, parameters and FLOPs, and its totals.
 
@@ -39,8 +51,8 @@ def describe(
     from rkcnn.model.outline import outline
     from rkcnn.report.paper import SLIPS, TABLES, printed
 
-    if size is not None and size < 1:
-        raise InputError(f"size {size} given; an image has at least 1 pixel")
+    if size is not None and not 1 <= size <= MOST:
+        raise InputError(f"size {size} given; an image has 1 to {MOST} pixels on a side")
     with torch.device("meta"):
         network = create_model(name, classes, channels=3 if channels is None else channels)
         one = isinstance(network, Network) and network.spec.periods == 1
@@ -52,7 +64,7 @@ def describe(
         {
             "table": table,
             **row._asdict(),
-            "units": " and ".join(TABLES[table].letters),
+            **dict(zip(("params_unit", "flops_unit"), TABLES[table].letters, strict=True)),
             "slips": {c: why for (t, n, c), why in SLIPS.items() if (t, n) == (table, network.name)},
         }
         for table, row in printed(network.name)
@@ -68,7 +80,8 @@ def print_tree(tree: Part, total: dict[str, Any], paper: list[dict[str, Any]], i
     from rich.console import Console
     from rich.tree import Tree
 
-    console = Console(highlight=False)
+    console = Console()
+    console = Console(width=max(console.width, WIDTH), highlight=False)
     root = Tree(f"[bold]{tree.title}[/bold] on {image}")
     for part in tree.parts:
         _grow(root, part)
@@ -83,13 +96,13 @@ def print_tree(tree: Part, total: dict[str, Any], paper: list[dict[str, Any]], i
         console.print(f"runs           {least}{total['evaluations']} {what}")
     console.print(f"kept           {total['activation_bytes']:,} bytes to train one image")
     for row in paper:
-        params = f"params {row['params']}" + (f" ({row['params_100']} with 100 classes)" if row["params_100"] else "")
-        flops = f", FLOPs {row['flops']}" if row["flops"] else ""
-        console.print(
-            f"printed        {row['table']}, {row['label']}: {params}{flops}, in {row['units']}", soft_wrap=True
-        )
+        params, flops = row["params_unit"], row["flops_unit"]
+        cells = f"{row['params']} {params} params"
+        cells += f" ({row['params_100']} {params} with 100 classes)" if row["params_100"] else ""
+        cells += f", {row['flops']} {flops} FLOPs" if row["flops"] else ""
+        console.print(f"printed        {row['table']}, {row['label']}: {cells}", soft_wrap=True)
         for column, why in row["slips"].items():
-            console.print(f"  slip         {column}: {why}", style="dim", soft_wrap=True)
+            console.print(f"  slip         {COLUMNS[column]}: {why}", style="dim", soft_wrap=True)
 
 
 def _grow(tree: Tree, part: Part) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -19,23 +21,28 @@ def draw(name: str, /, *, out: Annotated[Path, Parameter(name=["--out", "-o"])])
         The file to write, as in step.svg.
     """
     from rkcnn.error import InputError
-    from rkcnn.model.catalogue import FIXED
+    from rkcnn.model.catalogue import FIXED, list_models
     from rkcnn.model.drawing import draw as draw_score
     from rkcnn.model.score import score
     from rkcnn.model.spec import parse
 
-    if out.suffix.lower() != ".svg":
+    if not out.name.lower().endswith(".svg"):
         raise InputError(f"can't draw to {out}; the picture is an SVG, so give a file that ends in .svg")
-    fixed = {known.lower(): full for known, full in FIXED.items()}
-    if "@" not in name and name.lower() not in fixed:
+    known = {known.lower(): FIXED.get(known) for known in list_models() if "@" not in known}
+    full = known.get(name.strip().lower(), name)
+    if full is None:
         raise InputError(
-            f"can't draw {name}: that takes a network of the one frame with its channels, as in RKCNN-I-3@k=32, "
-            f"or one of {', '.join(FIXED)}"
+            f"can't draw {name}: it stands outside the one frame, where {', '.join(FIXED)} "
+            "and all names with channels stand, as in RKCNN-I-3@k=32"
         )
-    spec = parse(fixed.get(name.lower(), name))
+    spec = parse(full)
     picture = draw_score(score(spec))
+    part = out.with_name(f".{out.name}.{os.getpid()}")
     try:
-        out.write_text(picture, encoding="utf-8")
+        part.write_text(picture, encoding="utf-8")
+        part.replace(out)
     except OSError as error:
+        with suppress(OSError):
+            part.unlink()
         raise InputError(f"can't write {out}: {error.strerror}; give a folder that exists and can be written") from None
     print(f"{out}: one time-step of {spec}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from cyclopts import Parameter
 
 from rkcnn.model.catalogue import MNIST, SOTA_MNIST, SOTA_THREE_PERIODS, THREE_PERIODS
 
@@ -25,7 +27,7 @@ SECTIONS = {
 WIDTH = 108  # columns that the widest table needs; a narrower terminal wraps its lines
 
 
-def models(*, json_: bool = False) -> None:
+def models(*, json_: Annotated[bool, Parameter(negative=())] = False) -> None:
     """Print every network of the paper's tables: parameters, FLOPs, evaluations, and what the paper printed.
 
     Parameters
@@ -77,10 +79,10 @@ def print_tables(rows: list[dict[str, Any]]) -> None:
     console = Console(width=max(console.width, WIDTH), highlight=False)
     for key, section in SECTIONS.items():
         unit = TABLES[key].flops_unit
-        _, giga = TABLES[key].letters
+        params, flops = TABLES[key].letters
         table = Table(title=section.title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
         table.add_column("network", no_wrap=True)
-        heads = "params", f"FLOPs {giga}", "runs", "paper's rule", "printed", "printed params"
+        heads = "params", f"FLOPs {flops}", "runs", "paper's rule", f"printed {flops}", f"printed params {params}"
         for head in heads:
             table.add_column(head, justify="right", no_wrap=True)
         for row in (row for row in rows if row["table"] == key):

@@ -9,6 +9,8 @@ from rkcnn.model.published.network import Published
 from rkcnn.model.published.originals import PUBLISHED
 from rkcnn.model.spec import nearest, parse
 
+MOST = 1_000_000  # classes, and channels of an image
+
 
 def create_model(
     name: str, classes: int = 10, channels: int = 3, dropout: float = 0.0, init: str = "frame"
@@ -18,8 +20,10 @@ def create_model(
     One period: torch's default initialisation; several, and the published originals: He and Xavier.
     Dropout (0.2 on SVHN) follows every convolution of the blocks and transitions.
     """
-    if classes < 1 or channels < 1:
-        raise InputError(f"{name}: {classes} classes and {channels} channels given; both must be at least 1")
+    if not (1 <= classes <= MOST and 1 <= channels <= MOST):
+        raise InputError(
+            f"{name}: {classes} classes and {channels} channels given; both must be at least 1 and at most {MOST}"
+        )
     if not 0 <= dropout < 1:
         raise InputError(f"{name}: dropout {dropout} given; it must be at least 0 and below 1")
     fixed = {known.lower(): known for known in PUBLISHED}.get(name.strip().lower(), "")
@@ -32,7 +36,7 @@ def create_model(
     try:
         spec = parse(builder)
     except InputError as error:
-        hint = "" if "@" in name else nearest(name, tuple(PUBLISHED))
+        hint = "" if "@" in name else nearest(name, tuple(PUBLISHED), cutoff=0.7)
         raise InputError(f"{error}{hint}") from None
     network = Network(spec, classes, channels, dropout)
     network.name = fixed or network.name

@@ -68,6 +68,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 SWITCHES = ("attention", "multiscale", "y", "shared", "adjoint")
 COUNTS = ("sweeps", "p")
+# More than any network has had; beyond, building takes hours and sizes overflow.
+MOST = {"periods": 10, "stages": 100, "k": 65536, "r": 1000, "sweeps": 100, "p": 1000}
 
 
 def solver_of(family: str, variant: str) -> str | None:

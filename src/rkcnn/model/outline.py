@@ -21,6 +21,8 @@ TITLES = {
     "guess": "Phase I, stage",
     "refine": "Phase II, stage",
     "both": "both phases, stage",
+    "entry": "residual block",
+    "projection": "its shortcut",
     "first": "half-step of z",
     "second": "half-step of y",
     "f": "f",

@@ -40,10 +40,13 @@ class Score:
 
 
 def score(spec: ModelSpec) -> Score:
-    """The first time-step of the first period."""
+    """A time-step of the first period; where the first is a starter, the general one."""
     sheet = Score(str(spec), ["y"])
     if spec.solver is not None:
         _solver(spec, sheet)
+        more = f"{spec.p} more channel{'s' * (spec.p != 1)}"
+        own = {"SONODE": "; y is the state with its velocity", "ANODE": f"; y has {more}, zeros at first"}
+        sheet.note += own.get(spec.family, "")
     elif spec.stages:
         _stages(spec, sheet)
     elif spec.family == "ResNet":

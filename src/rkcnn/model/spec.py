@@ -12,6 +12,7 @@ from rkcnn.model.families import (
     CHOICES,
     COUNTS,
     FAMILIES,
+    MOST,
     SWITCHES,
     Family,
     default_steps,
@@ -76,10 +77,10 @@ class ModelSpec:
             known = ", ".join(f"-{v}" if v else "none" for v in family.variants)
             raise InputError(f"{family.name}: {given} given; it takes {known}{nearest(self.variant, family.variants)}")
         if family.staged != bool(self.stages):
-            what = "needs its stages, as in" if family.staged else "has no stages; write it as"
+            what = "needs its stages" if family.staged else "has no stages"
             given = "none" if not self.stages else _join(self.stages)
             example = "-".join(filter(None, (family.name, self.variant, "2_2_2" if family.staged else "")))
-            raise InputError(f"{family.name} {what} {example}@k=32; {given} given")
+            raise InputError(f"{family.name} {what}, {given} given; write it as in {example}@k=32")
 
     def _broadcast(self, family: Family) -> None:
         if not self.k:
@@ -89,12 +90,12 @@ class ModelSpec:
             raise InputError(f"{family.name} has no time-steps, r={_join(self.r)} given; leave r out")
         if not self.r and steps is not None:
             self._set("r", (steps,))
-        lists = {"the stages": self.stages, "k": self.k, "r": self.r}
+        lists = {"the list of stages": self.stages, "k": self.k, "r": self.r}
         periods = max(map(len, lists.values()))
         for name, numbers in lists.items():
             if len(numbers) not in (0, 1, periods):
                 raise InputError(
-                    f"{self._head()}: {name} lists {len(numbers)} numbers ({_join(numbers)}) where another list has "
+                    f"{self._head()}: {name} has {len(numbers)} numbers ({_join(numbers)}) where another list has "
                     f"{periods}; give 1 or {periods}"
                 )
         for name in ("stages", "k", "r"):
@@ -109,8 +110,9 @@ class ModelSpec:
                 if getattr(self, name) is None:
                     self._set(name, known[name])
             elif getattr(self, name) is not None:
+                periods = "one period" if self.periods == 1 else f"{self.periods} periods"
                 raise InputError(
-                    f"{self._head()} with {self.periods} period(s) has no option {name}; "
+                    f"{self._head()} with {periods} has no option {name}; "
                     f"it takes {', '.join(('k', *(('r',) if self.r else ()), *known))}"
                 )
         for name, choices in CHOICES.items():
@@ -120,6 +122,11 @@ class ModelSpec:
 
     def _check_numbers(self, family: Family) -> None:
         head = self._head()
+        for name, most in MOST.items():
+            value = getattr(self, name)
+            largest = max(value, default=0) if isinstance(value, tuple) else value or 0
+            if largest > most:
+                raise InputError(f"{head}: {name} {largest} given; at most {most} can be built")
         if min(self.k) < 1:
             raise InputError(f"{head}: k={_join(self.k)} given; every period needs at least 1 channel")
         divisor = 4 if self.variant == "bottleneck" else family.divisor
@@ -127,14 +134,14 @@ class ModelSpec:
             if k % divisor:
                 why = "its bottleneck has k/4 channels" if divisor == 4 else "it splits its channels in two"
                 raise InputError(f"{head}: k={k} given; {why}, so k must be a multiple of {divisor}")
-        if self.stages and min(self.stages) < 1:
-            raise InputError(f"{head}: stages {_join(self.stages)} given; every period needs at least 1")
         two = self.variant in ("I", "R") or self.family == "CliqueNet"
         if two and min(self.stages) < 2:
             raise InputError(
-                f"{head}: a period with 1 stage given; Phase II renews each stage from the others, "
+                f"{head}: stages {_join(self.stages)} given; Phase II renews each stage from the others, "
                 f"so {family.name}{'-' * bool(self.variant)}{self.variant} needs at least 2 stages in every period"
             )
+        if self.stages and min(self.stages) < 1:
+            raise InputError(f"{head}: stages {_join(self.stages)} given; every period needs at least 1")
         least = least_steps(family, self.variant)
         if self.r and min(self.r) < least:
             reasons = {
@@ -187,6 +194,8 @@ OPTIONS = tuple(f.name for f in fields(ModelSpec))[5:]
 def parse(name: str) -> ModelSpec:
     """Read a name, in any case: `rkcnn-i-2_2_2@k=120` is `RKCNN-I-2_2_2@k=120`."""
     head, _, tail = name.strip().partition("@")
+    if not head:
+        raise InputError(f"{name!r} given; a name is needed, as in RKCNN-I-2_2_2@k=120")
     first, *rest = head.split("-")
     families = {family.lower(): family for family in FAMILIES}
     if first.lower() not in families:
@@ -222,13 +231,12 @@ def _read(name: str, key: str, text: str) -> Any:
         return text == "on"
     if key in COUNTS:
         if not re.fullmatch(r"[0-9]{1,6}", text):
-            raise InputError(f"{name}: {key}={text} given; {key} is a whole number")
+            raise InputError(f"{name}: {key}={text} given; {key} is a whole number of up to 6 digits")
         return int(text)
     if key == "tol":
-        try:
-            return float(text)
-        except ValueError:
-            raise InputError(f"{name}: tol={text} given; a tolerance is a number, as in tol=0.001") from None
+        if not re.fullmatch(r"-?[0-9]*[.]?[0-9]+(e[+-]?[0-9]+)?", text):
+            raise InputError(f"{name}: tol={text} given; a tolerance is a number, as in tol=0.001")
+        return float(text)
     if key in CHOICES:
         return text
     raise InputError(
@@ -242,7 +250,9 @@ def _write(value: Any) -> str:
 
 def _numbers(what: str, text: str) -> Numbers:
     if not re.fullmatch(r"[0-9]{1,6}(_[0-9]{1,6})*", text):
-        raise InputError(f"{what}: {text!r} given; a list is whole numbers with _ between them, as in 2_2_2")
+        raise InputError(
+            f"{what}: {text!r} given; a list is whole numbers with _ between them, each of up to 6 digits, as in 2_2_2"
+        )
     return tuple(map(int, text.split("_")))
 
 
@@ -250,9 +260,9 @@ def _join(numbers: Numbers) -> str:
     return "_".join(map(str, numbers))
 
 
-def nearest(word: str, words: tuple[str, ...]) -> str:
+def nearest(word: str, words: tuple[str, ...], cutoff: float = 0.5) -> str:
     folded = {known.lower(): known for known in words if known}
-    near = get_close_matches(word.lower(), folded, n=1, cutoff=0.5) if word else []
+    near = get_close_matches(word.lower(), folded, n=1, cutoff=cutoff) if word else []
     return f" (did you mean {folded[near[0]]}?)" if near else ""
 
 

@@ -13,7 +13,7 @@ def test_a_residual_block_then_momentum_from_rest() -> None:
     torch.manual_seed(0)
     stage = MomentumStage(8, 4, 3, 2, Layers("torch")).eval()
     y = torch.randn(2, 8, 6, 6)
-    x = F.relu(stage.first(y) + stage.shortcut(y))
+    x = F.relu(stage.entry(y) + stage.projection(y))
     v = torch.zeros_like(x)
     for step in stage.steps:
         v = 0.9 * v + 0.1 * step.get_submodule("f")(x)

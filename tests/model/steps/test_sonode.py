@@ -18,7 +18,7 @@ def test_it_solves_the_second_order_equation() -> None:
     y = torch.randn(2, 8, 5, 5, dtype=torch.float64)
 
     def field(t: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        return state[1], period.get_submodule("f.f")(t, state[1])
+        return state[1], period.get_submodule("f.acceleration")(t, state[1])
 
     times = torch.tensor([0.0, 1.0], dtype=torch.float64)
     start = (y, period.velocity(0.0, y))

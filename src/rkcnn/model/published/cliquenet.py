@@ -19,10 +19,10 @@ class CompressedReadout(nn.Module):
         super().__init__()
         self.norm = layers.norm(width)
         self.compress = nn.Conv2d(width, width // 2, 1, bias=False)
-        self.readout = Readout(layers.norm(width // 2))
+        self.pool = Readout(layers.norm(width // 2))
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.readout(self.compress(F.relu(self.norm(x))))
+        return self.pool(self.compress(F.relu(self.norm(x))))
 
 
 class CliqueBlock(nn.Module):

@@ -31,12 +31,12 @@ class MomentumStage(nn.Module):
 
     def __init__(self, inputs: int, width: int, count: int, stride: int, layers: Layers) -> None:
         super().__init__()
-        self.first = bottleneck(inputs, width, stride, layers)
-        self.shortcut = nn.Sequential(layers.conv(inputs, 4 * width, 1, stride=stride), layers.norm(4 * width))
+        self.entry = bottleneck(inputs, width, stride, layers)
+        self.projection = nn.Sequential(layers.conv(inputs, 4 * width, 1, stride=stride), layers.norm(4 * width))
         self.steps = nn.ModuleList(MomentumStep(bottleneck(4 * width, width, 1, layers)) for _ in range(count - 1))
 
     def forward(self, y: Tensor) -> Tensor:
-        y = F.relu(self.shortcut(y) + self.first(y))
+        y = F.relu(self.projection(y) + self.entry(y))
         v = torch.zeros_like(y)
         for step in self.steps:
             y, v = step(y, v)
@@ -46,13 +46,12 @@ class MomentumStage(nn.Module):
 class MomentumResNet101(Published):
     """A 3x3 stem with norm and ReLU, no pooling, and stages of 3, 4, 23 and 3 blocks."""
 
-    smallest = 16
+    smallest = 9  # strides round up: 9, 5, 3, 2
 
     def __init__(self, classes: int, channels: int, dropout: float) -> None:
         super().__init__(classes, channels, 2048)
         layers = Layers("torch", dropout)
-        self.stem = nn.Conv2d(channels, 64, 3, padding=1, bias=False)
-        self.norm = layers.norm(64)
+        self.stem = nn.Sequential(nn.Conv2d(channels, 64, 3, padding=1, bias=False), layers.norm(64), nn.ReLU())
         self.stages = nn.ModuleList(
             MomentumStage(inputs, width, count, stride, layers)
             for inputs, width, count, stride in (
@@ -65,7 +64,7 @@ class MomentumResNet101(Published):
         self.readout = Readout(nn.Identity())
 
     def features(self, images: Tensor) -> Tensor:
-        y = F.relu(self.norm(self.stem(images)))
+        y = self.stem(images)
         for stage in self.stages:
             y = stage(y)
         return self.readout(y)

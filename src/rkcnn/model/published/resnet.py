@@ -38,6 +38,8 @@ class Bottleneck(nn.Module):
 class ResNet1001(Published):
     """16 channels, then three stages of 111 bottlenecks with 64, 128 and 256 channels."""
 
+    smallest = 5  # strides round up: 5, 3, 2
+
     def __init__(self, classes: int, channels: int, dropout: float) -> None:
         super().__init__(classes, channels, 256)
         layers = Layers("torch", dropout)

@@ -15,11 +15,11 @@ class Acceleration(nn.Module):
 
     def __init__(self, f: OdeFunction) -> None:
         super().__init__()
-        self.f = f
+        self.acceleration = f
 
     def forward(self, t: float | Tensor, state: Tensor) -> Tensor:
         v = state.chunk(2, 1)[1]
-        return torch.cat([v, self.f(t, v).to(v.dtype)], 1)
+        return torch.cat([v, self.acceleration(t, v).to(v.dtype)], 1)
 
 
 class Sonode(OdePeriod):

@@ -1,0 +1,59 @@
+"""The command line as a whole: help, version, exit codes, and nothing heavy before it is needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from rkcnn import __version__
+
+Run = Callable[..., tuple[int, str, str]]
+LIGHT = """
+import sys
+from rkcnn.cli import main
+try:
+    main(sys.argv[1:])
+finally:
+    assert "torch" not in sys.modules
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments", ["", "--help", "--version", "models --help", "describe --help", "draw --help", "modelz"]
+)
+def test_no_torch_before_it_is_needed(arguments: str) -> None:
+    done = subprocess.run([sys.executable, "-c", LIGHT, *arguments.split()], capture_output=True, text=True)
+    assert done.returncode == (2 if arguments == "modelz" else 0), done.stderr
+
+
+def test_importing_the_package_loads_no_torch() -> None:
+    code = "import rkcnn, sys; rkcnn.list_models(); sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_version(rkcnn: Run) -> None:
+    assert rkcnn("--version") == (0, f"{__version__}\n", "")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",)])
+def test_help_names_every_command(rkcnn: Run, arguments: tuple[str, ...]) -> None:
+    code, out, _ = rkcnn(*arguments)
+    assert code == 0
+    assert "Runge–Kutta" in out
+    assert all(command in out for command in ("models", "describe", "draw"))
+
+
+@pytest.mark.parametrize("flag", ["--json", "--no-json"])
+def test_a_switch_has_one_spelling(rkcnn: Run, flag: str) -> None:
+    for command in ("models", "describe"):
+        assert (flag in rkcnn(command, "--help")[1]) == (flag == "--json")
+
+
+def test_a_process_refuses_in_one_line() -> None:
+    done = subprocess.run([sys.executable, "-m", "rkcnn", "describe", "RKCN-I-2@k=32"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("rkcnn: no family 'RKCN' (did you mean RKCNN?)")
+    assert done.stderr.count("\n") == 1

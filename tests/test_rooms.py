@@ -1,0 +1,66 @@
+"""DESIGN's rooms: who may import whom, and what may be heavy."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src" / "rkcnn"
+ROOMS = ("solve", "model", "data", "train", "evaluate", "record", "report", "run", "use", "cli")
+FREE = ("error", "__init__", "__main__")
+CORE = ROOMS[: ROOMS.index("record") + 1]
+CORE_NEEDS = {"torch", "numpy", "safetensors"}
+VAGUE = {"utils", "helpers", "misc", "common", "base", "manager"}
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def room_of(file: Path) -> str:
+    return file.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported(nodes: Iterator[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: a relative import hides its room"
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def test_a_room_imports_only_from_rooms_above_it() -> None:
+    for file in FILES:
+        room = room_of(file)
+        if room in FREE:
+            continue
+        above = ROOMS[: ROOMS.index(room) + 1]
+        for name in imported(ast.walk(ast.parse(file.read_text()))):
+            first, _, rest = name.partition(".")
+            target = rest.partition(".")[0]
+            assert first != "rkcnn" or target in (*above, "error", "__version__"), f"{file}: {name}"
+
+
+def test_the_core_needs_torch_numpy_and_safetensors_alone() -> None:
+    for file in (file for file in FILES if room_of(file) in CORE):
+        tree = ast.parse(file.read_text())
+        needs = {name.partition(".")[0] for name in imported(ast.walk(tree))} - sys.stdlib_module_names - {"rkcnn"}
+        eager = {name.partition(".")[0] for name in imported(iter(tree.body))}
+        lazy = {"PIL"} - eager if room_of(file) == "data" else set()
+        assert needs <= CORE_NEEDS | lazy, file
+
+
+def test_record_and_report_load_no_torch() -> None:
+    modules = [
+        ".".join(file.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
+        for file in FILES
+        if room_of(file) in ("record", "report")
+    ]
+    assert modules
+    code = f"import {', '.join(modules)}, sys; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_names_say_something() -> None:
+    assert not {file for file in FILES if VAGUE & {part.removesuffix(".py") for part in file.parts}}
