@@ -3,13 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := pyproject.toml constraints.txt src/rkcnn/__init__.py
 
-.PHONY: models test bench-batches clean
+.PHONY: models test test-gpu bench-batches clean
 
 models: .venv/used  ## print every network of the paper with its cost
 	$(BIN)/rkcnn models
 
 bench-batches: .venv/used  ## augmented images per second, whole batches beside one by one
 	$(BIN)/python benchmarks/batches.py
+
+test-gpu: .venv/tested  ## the tests that need a GPU
+	$(BIN)/pytest -m gpu $(ARGS)
 
 test: .venv/tested  ## lint, types and tests
 	$(BIN)/ruff check .

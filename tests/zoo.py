@@ -42,6 +42,6 @@ SOLVED = (
     "SONODE-gauss1@k=8",
     "ANODE-radau2@k=8_8",
 )
-"""Implicit, adaptive or adjoint: the data decides how long they take."""
+"""Implicit and adaptive, where the data decides how long it takes, and adjoint: these run eagerly."""
 
 ZOO = STATIC + SOLVED

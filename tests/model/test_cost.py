@@ -197,3 +197,14 @@ def test_costing_leaves_the_network_alone() -> None:
 def test_an_image_too_small_is_refused() -> None:
     with pytest.raises(InputError, match="smallest it can take is 10x10"):
         cost(create_model("RKCNN-I-2@k=8", channels=1), 9)
+
+
+def test_costs_do_not_depend_on_who_asks() -> None:
+    """Gradient modes, frozen parameters and the dtype of the weights change nothing."""
+    network = create_model("RKCNN-I-2@k=8", channels=1)
+    expected = cost(network, 28)
+    with torch.no_grad():
+        assert cost(network, 28) == expected
+    with torch.inference_mode():
+        assert cost(network, 28) == expected
+    assert cost(network.double().requires_grad_(False), 28) == expected

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rkcnn.model.families import CHOICES, COUNTS, FAMILIES, SWITCHES, Family, least_steps, options_of
+from rkcnn.model.families import CHOICES, COUNTS, FAMILIES, SWITCHES, Family, options_of
 from rkcnn.model.network import PERIODS
 from rkcnn.model.spec import OPTIONS
-from rkcnn.solve.adams import least_steps as adams_least_steps
 
 
 def test_every_family_is_built_and_every_period_has_a_family() -> None:
@@ -21,7 +20,3 @@ def test_every_option_can_be_read(family: Family) -> None:
     for periods in (1, 3):
         for variant in family.variants:
             assert set(options_of(family, variant, periods)) <= readable
-
-
-def test_the_least_steps_are_the_solvers() -> None:
-    assert least_steps(FAMILIES["ODENet"], "ab") == least_steps(FAMILIES["ODENet"], "abm") == adams_least_steps()

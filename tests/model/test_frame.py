@@ -30,6 +30,7 @@ def test_transition_halves_also_odd_sizes() -> None:
     assert Transition(6, 9, Layers("bn"), attention=False).attention is None
 
 
-def test_readout_is_the_mean_of_the_activated() -> None:
+def test_readout_is_the_mean_of_the_activated_or_of_all() -> None:
     x = torch.randn(2, 3, 4, 5)
     torch.testing.assert_close(Readout(nn.Identity())(x), x.clamp(min=0).sum((2, 3)) / 20)
+    torch.testing.assert_close(Readout(None)(x), x.sum((2, 3)) / 20)

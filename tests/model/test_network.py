@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from rkcnn.error import InputError
 from rkcnn.model.create import create_model
-from rkcnn.model.network import Network, norms_of
+from rkcnn.model.network import Network
 from rkcnn.model.period import Period
-from rkcnn.model.spec import parse
+from rkcnn.model.spec import norms_of, parse
 from rkcnn.model.steps.ode import OdePeriod
 from zoo import STATIC, ZOO
 
@@ -109,6 +109,11 @@ def test_trajectory_tells_what_forward_does(network: Network) -> None:
                     torch.testing.assert_close(before + sum(e), after, rtol=1e-4, atol=1e-5)
         outs = [see(out) for see, out in zip(network.readouts, read[-len(network.readouts) :], strict=True)]
         torch.testing.assert_close(network.classifier(torch.cat(outs, 1)), expected)
+
+
+def test_an_adjoint_solve_shows_all_its_states() -> None:
+    network = build("ODENet-ab@k=8,adjoint=on")
+    assert [len(path.y) for path in network.trajectory(images(network))] == [5]
 
 
 @pytest.mark.parametrize("name", STATIC)

@@ -123,3 +123,22 @@ def test_solves_stay_in_float32_under_autocast(y: Tensor) -> None:
     for solver in (Solver("radau3", 1, tol=0.5), Solver("abm", 3, tol=0.5), Solver("rk4_38", 1)):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             assert last(solver, f, y.bfloat16()).y.dtype == torch.float32
+
+
+@pytest.mark.parametrize("name", ["RKNN-tsit5@k=6,tol=0.001", "RKNet-dopri5@k=6,tol=0.001", "ODENet-abm@k=6,tol=0.01"])
+def test_dropout_does_not_pass_for_error(name: str, y: Tensor) -> None:
+    """A mask of its own for each evaluation would keep these from ever converging."""
+    torch.manual_seed(0)
+    solver = Solver.of(parse(name), 0)
+    plain, dropped = (last(solver, function("gn", dropout).train(), y) for dropout in (0.0, 0.3))
+    assert torch.as_tensor(dropped.converged).all()
+    assert int(torch.as_tensor(dropped.evaluations).max()) < 2 * int(torch.as_tensor(plain.evaluations).max())
+
+
+@pytest.mark.parametrize("solver", [Solver("gauss1", 1, tol=1e-6), Solver("rk4_38", 2, adjoint=True)])
+def test_second_derivatives_are_refused(solver: Solver, y: Tensor) -> None:
+    """Their formulas are of first derivatives: better none than a wrong one."""
+    f = function("gn").train()
+    (gradient,) = torch.autograd.grad(last(solver, f, y.requires_grad_()).y.square().sum(), y, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.square().sum().backward()

@@ -39,7 +39,7 @@ def specs(draw: st.DrawFn) -> ModelSpec:
             values[name] = draw(st.floats(1e-9, 10))
     single = values.get("merge") == "concat" or (variant in ("dopri5", "tsit5") and "tol" in values)
     if family.steps is not None and not single and draw(st.booleans()):
-        values["r"] = numbers(least_steps(family, variant))
+        values["r"] = numbers(least_steps(family, variant)[0])
     return ModelSpec(
         family.name, variant, numbers(2 if two else 1) if family.staged else (), numbers(1, factor=4), **values
     )
@@ -65,7 +65,10 @@ def test_one_number_stands_for_all_periods_and_the_longest_list_counts_them() ->
 
 def test_equal_networks_have_equal_names() -> None:
     assert str(parse("RKCNN-R-2@norm=paper,stem=odenet,k=32,sweeps=1,merge=sum")) == "RKCNN-R-2@k=32"
-    assert str(parse("SONODE@k=32,adjoint=off")) == "SONODE@k=32"
+    assert str(parse("SONODE-rk4_38@k=32,adjoint=off")) == "SONODE@k=32"
+    assert str(parse("ResNet@k=32,norm=gn")) == "ResNet@k=32"
+    assert str(parse("RKCNN-R-2_2@k=32,norm=bn")) == "RKCNN-R-2_2@k=32"
+    assert str(parse("RKCNN-R-2@k=32,norm=bn")) == "RKCNN-R-2@k=32,norm=bn"
     assert parse("RKCNN-R-2@k=32") != parse("RKCNN-R-2@k=32,sweeps=2")
 
 
@@ -109,6 +112,7 @@ def test_defaults_follow_the_frame() -> None:
         ("ODENet-ab@k=32,r=2", "never leaves its starter"),
         ("ODENet-abm@k=32,r=1", "needs r >= 3"),
         ("SONODE-ab@k=32,r=2", "needs r >= 3"),
+        ("SONODE-euler@k=32,r=1", "f never reaches y"),
         ("Momentum@k=32,r=1", "scaled residual block"),
         ("LM@k=32,r=1", "needs r >= 2"),
         ("Leapfrog@k=32,r=1", "needs r >= 2"),

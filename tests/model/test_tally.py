@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rkcnn.model.create import create_model
-from rkcnn.model.tally import Tally
+from rkcnn.model.tally import Tally, Took
 from rkcnn.solve.moment import Moment
 
 
@@ -14,9 +14,9 @@ def test_sums_and_resets() -> None:
     tally, y = Tally(), torch.zeros(1)
     tally.add(Moment(y, (), torch.tensor([4, 8]), converged=torch.tensor([True, False])))
     tally.add(Moment(y, (), torch.tensor([6]), converged=torch.tensor([True])))
-    assert tally.read() == (0.25, 6.0)
+    assert tally.read() == Took(0.25, 6.0, 0.0, 0.0)
     tally.reset()
-    assert tally.read() == (0.0, 0.0)
+    assert tally.read() == Took(0.0, 0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("name", ["ODENet-abm@k=8", "RKNet-radau3@k=8", "RKNet-dopri5@k=8,tol=0.1"])
@@ -27,4 +27,20 @@ def test_a_network_counts_its_solves(name: str) -> None:
     network.get_submodule("periods.0.f").register_forward_hook(lambda *_: calls.append(1))
     network.train()(torch.rand(2, 1, 28, 28))
     assert isinstance(period.tally, Tally)
-    assert period.tally.read()[1] == len(calls)
+    assert period.tally.read().evaluations == len(calls)
+
+
+@pytest.mark.parametrize("name", ["RKNet-radau3@k=8,r=2", "RKNet-dopri5@k=8,tol=0.1,adjoint=on,norm=bn"])
+def test_what_the_gradient_takes_is_counted_apart(name: str) -> None:
+    network = create_model(name, channels=1).train()
+    period = network.get_submodule("periods.0")
+    assert isinstance(period.tally, Tally)
+    calls: list[int] = []
+    network.get_submodule("periods.0.f").register_forward_hook(lambda *_: calls.append(1))
+    out = network(torch.rand(2, 1, 28, 28))
+    forward = len(calls)
+    out.sum().backward()
+    took = period.tally.read()
+    assert took.evaluations == forward
+    assert took.backward_evaluations == len(calls) - forward
+    assert took.backward_products > 0

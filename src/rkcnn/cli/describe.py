@@ -47,6 +47,7 @@ def describe(
     from rkcnn.error import InputError
     from rkcnn.model.cost import cost
     from rkcnn.model.create import create_model
+    from rkcnn.model.families import FAMILIES
     from rkcnn.model.network import Network
     from rkcnn.model.outline import outline
     from rkcnn.report.paper import SLIPS, TABLES, printed
@@ -73,16 +74,17 @@ def describe(
         answer = {"name": network.name, "classes": classes, "channels": network.channels, "size": side}
         print(json.dumps({**answer, "cost": asdict(total), "tree": tree.as_dict(), "paper": paper}, indent=1))
         return
-    print_tree(tree, asdict(total), paper, f"{network.channels} x {side} x {side}")
+    about = FAMILIES[network.spec.family].about if isinstance(network, Network) else "a published original"
+    print_tree(tree, asdict(total), paper, f"{about}, on {network.channels} x {side} x {side}")
 
 
-def print_tree(tree: Part, total: dict[str, Any], paper: list[dict[str, Any]], image: str) -> None:
+def print_tree(tree: Part, total: dict[str, Any], paper: list[dict[str, Any]], about: str) -> None:
     from rich.console import Console
     from rich.tree import Tree
 
     console = Console()
     console = Console(width=max(console.width, WIDTH), highlight=False)
-    root = Tree(f"[bold]{tree.title}[/bold] on {image}")
+    root = Tree(f"[bold]{tree.title}[/bold]: {about}")
     for part in tree.parts:
         _grow(root, part)
     console.print(root)

@@ -38,9 +38,11 @@ class Cost:
     activation_bytes: int
 
 
+@torch.inference_mode(False)
+@torch.enable_grad()
 def cost(network: nn.Module, size: int | tuple[int, int]) -> Cost:
     """Count a network on one image of that size (height and width, or both the same), in one pass."""
-    ghost = copy.deepcopy(network).to("meta").train()
+    ghost = copy.deepcopy(network).to("meta", torch.float32).train().requires_grad_()
     image = ghost_image(ghost, size)
     flops, paper, kept = FlopCounterMode(display=False), PaperCounter(), Kept(ghost)
     with charging(ghost, paper), kept, flops, paper:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rkcnn.solve.methods import METHODS
+from rkcnn.solve.methods import ADAMS_STARTERS, METHODS
 
 RK_METHODS = tuple(METHODS)
 EMBEDDED = tuple(name for name, method in METHODS.items() if method.embedded is not None)
@@ -103,8 +103,15 @@ def options_of(family: Family, variant: str, periods: int) -> dict[str, Value]:
 
 
 def default_steps(family: Family, variant: str) -> int | None:
-    return {"ab": 4, "abm": 3}.get(variant, family.steps)
+    if family.steps is None:
+        return None
+    return max({"ab": 4, "abm": 3}.get(variant, family.steps), least_steps(family, variant)[0])
 
 
-def least_steps(family: Family, variant: str) -> int:
-    return 3 if variant in ADAMS else family.least_steps
+def least_steps(family: Family, variant: str) -> tuple[int, str]:
+    """The fewest steps that make sense, and why."""
+    if variant in ADAMS:
+        return ADAMS_STARTERS + 1, "with fewer steps it never leaves its starter"
+    if family.name == "SONODE" and variant == "euler":
+        return 2, "in a single step f never reaches y"
+    return family.least_steps, "a single step is a scaled residual block"

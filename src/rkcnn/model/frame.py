@@ -55,11 +55,13 @@ class Transition(nn.Module):
 
 
 class Readout(nn.Module):
-    """norm, ReLU, global average: one period's branch of the postprocessor."""
+    """norm, ReLU, global average: one period's branch of the postprocessor; without a norm the average alone."""
 
-    def __init__(self, norm: nn.Module) -> None:
+    def __init__(self, norm: nn.Module | None) -> None:
         super().__init__()
         self.norm = norm
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.relu(self.norm(x)).mean((2, 3))
+        if self.norm is not None:
+            x = F.relu(self.norm(x))
+        return x.mean((2, 3))

@@ -49,7 +49,10 @@ class Conv(nn.Conv2d):
     def forward(self, x: Tensor, columns: slice | None = None) -> Tensor:
         """`columns` takes only those inputs of the weight: weights shared between wider and narrower layers."""
         weight = self.weight if columns is None else self.weight[:, columns]
-        out = self._conv_forward(x, weight, self.bias)
+        return self.drop(self._conv_forward(x, weight, self.bias))
+
+    def drop(self, out: Tensor) -> Tensor:
+        """Dropout, for this convolution's output or what is made of it."""
         if not self.training or self.dropout == 0:
             return out
         if self.masks is None:
@@ -77,31 +80,31 @@ class Layers:
 class Held:
     """f as one fixed function for a whole solve, forward and backward.
 
-    Batch norm uses batch statistics but touches no buffers, and every convolution keeps its dropout mask.
+    Every convolution keeps its dropout mask and, with `norms`, batch norm uses batch statistics but touches no buffers.
     """
 
-    def __init__(self, f: nn.Module) -> None:
-        self.f = f
+    def __init__(self, f: nn.Module, norms: bool = True) -> None:
+        self.f, self.norms = f, norms
         self.masks: dict[int, Tensor] = {}
 
     def __call__(self, t: float | Tensor, y: Tensor) -> Tensor:
-        with holding(self.f, self.masks):
+        with holding(self.f, self.masks, self.norms):
             return self.f(t, y)
 
 
 @contextmanager
-def holding(f: nn.Module, masks: dict[int, Tensor]) -> Iterator[None]:
-    """Hold every batch norm and dropout of f, and release them whatever happens."""
-    norms = [module for module in f.modules() if isinstance(module, BatchNorm)]
+def holding(f: nn.Module, masks: dict[int, Tensor], norms: bool) -> Iterator[None]:
+    """Hold the dropout and, if asked, the batch norms of f, and release them whatever happens."""
+    held = [module for module in f.modules() if norms and isinstance(module, BatchNorm)]
     convs = [module for module in f.modules() if isinstance(module, Conv)]
     try:
-        for norm in norms:
+        for norm in held:
             norm.held = True
         for conv in convs:
             conv.masks = masks
         yield
     finally:
-        for norm in norms:
+        for norm in held:
             norm.held = False
         for conv in convs:
             conv.masks = None

@@ -9,11 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.error import InputError
-from rkcnn.model.families import FAMILIES
 from rkcnn.model.frame import OdeNetStem, Readout, Transition
 from rkcnn.model.layers import Layers
 from rkcnn.model.period import Period
-from rkcnn.model.spec import ModelSpec
+from rkcnn.model.spec import ModelSpec, norms_of
 from rkcnn.model.steps.anode import Anode
 from rkcnn.model.steps.clique import CliqueNet
 from rkcnn.model.steps.dense import DenseNet
@@ -100,6 +99,7 @@ class Network(nn.Module):
         last = read[-len(self.readouts) :]
         return self.classifier(torch.cat([see(out) for see, out in zip(self.readouts, last, strict=True)], 1))
 
+    @torch.no_grad()
     def trajectory(self, images: Tensor) -> list[Trajectory]:
         """The states and increments of every period, for pictures and analysis."""
         y = self._enter(images)
@@ -116,16 +116,6 @@ class Network(nn.Module):
     def _enter(self, images: Tensor) -> Tensor:
         check_images(self.name, self.channels, self.smallest, images)
         return self.preprocessor(images)
-
-
-def norms_of(spec: ModelSpec) -> tuple[str, str]:
-    """(frame, block): `paper` is batch norm in frames of several periods (SPEC 3.5).
-
-    In the one-period frame it is group norm, with batch norm inside RK, dense and clique blocks.
-    """
-    if spec.norm in ("bn", "gn"):
-        return spec.norm, spec.norm
-    return ("bn", "bn") if spec.periods > 1 else ("gn", FAMILIES[spec.family].norm)
 
 
 def check_images(name: str, channels: int, smallest: int, images: Tensor) -> None:

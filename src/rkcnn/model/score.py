@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from rkcnn.model.spec import ModelSpec
-from rkcnn.solve.adams import BASHFORTH, MOULTON
-from rkcnn.solve.methods import METHODS
+from rkcnn.solve.methods import BASHFORTH, METHODS, MOULTON
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,14 @@ class Score:
         self.phases.append((title, len(self.columns) - count, len(self.columns) - 1))
 
 
+# Families that read the state before as well: what they compute of y, and the weights of its sum.
+TWO_STEP: dict[str, tuple[str, dict[str, str]]] = {
+    "LM": ("F", {"y": "1-c", "y(n-1)": "c", "f": ""}),
+    "Leapfrog": ("Kᵀs(K·)", {"y": "2", "y(n-1)": "-1", "f": "-h²"}),
+    "Midpoint": ("s((K-Kᵀ)·)", {"y(n-1)": "", "f": "2h"}),
+}
+
+
 def score(spec: ModelSpec) -> Score:
     """A time-step of the first period; where the first is a starter, the general one."""
     sheet = Score(str(spec), ["y"])
@@ -49,9 +56,6 @@ def score(spec: ModelSpec) -> Score:
         sheet.note += own.get(spec.family, "")
     elif spec.stages:
         _stages(spec, sheet)
-    elif spec.family == "ResNet":
-        sheet.add("F", {"y": ""}, "e")
-        sheet.add("+", {"y": "", "e": ""}, "y'")
     elif spec.family == "Momentum":
         sheet.lanes.append("v")
         sheet.add("f", {"y": ""}, "f(y)")
@@ -65,8 +69,14 @@ def score(spec: ModelSpec) -> Score:
         sheet.add("+", {"z": "", "a": "-h"}, "z'")
         sheet.add("K₂ᵀs(K₂·)", {"z'": ""}, "b")
         sheet.add("+", {"y": "", "b": "h"}, "y'")
+    elif spec.family in TWO_STEP:
+        sheet.lanes.insert(0, "y(n-1)")
+        label, weights = TWO_STEP[spec.family]
+        sheet.add(label, {"y": ""}, "f")
+        sheet.add("+", weights, "y'")
     else:
-        _two_step(spec.family, sheet)
+        sheet.add("F", {"y": ""}, "e")
+        sheet.add("+", {"y": "", "e": ""}, "y'")
     return sheet
 
 
@@ -123,18 +133,6 @@ def _solver(spec: ModelSpec, sheet: Score) -> None:
     ends = {name: _fraction(weight) for name, weight in zip(z, tableau.b, strict=True) if weight != 0}
     sheet.add("+", {"y": "", **ends}, "y'")
     sheet.note = f"{method}, order {tableau.order}; weights are times h"
-
-
-def _two_step(family: str, sheet: Score) -> None:
-    """LM, Leapfrog and Midpoint read the state before as well."""
-    sheet.lanes.insert(0, "y(n-1)")
-    label, weights = {
-        "LM": ("F", {"y": "1-c", "y(n-1)": "c", "f": ""}),
-        "Leapfrog": ("Kᵀs(K·)", {"y": "2", "y(n-1)": "-1", "f": "-h²"}),
-        "Midpoint": ("s((K-Kᵀ)·)", {"y(n-1)": "", "f": "2h"}),
-    }[family]
-    sheet.add(label, {"y": ""}, "f")
-    sheet.add("+", weights, "y'")
 
 
 def _fraction(x: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -68,8 +68,9 @@ class Solver:
         """The states after each step.
 
         In evaluation each image converges, or adapts its step, by itself; in training the batch does
-        as a whole, since batch norm couples its images. An implicit or adjoint solve holds f, and touches
-        its running statistics once, at the solution.
+        as a whole, since batch norm couples its images. A solve whose steps depend on the data keeps its
+        dropout masks, or their noise would pass for error; an implicit or adjoint one holds its batch norms
+        as well, and touches their running statistics once, at the solution.
         """
         alone = self.per_image or (not f.training and self.method != "abm")
         touches = f.training and not y.is_meta and any(isinstance(module, BatchNorm) for module in f.modules())
@@ -89,14 +90,15 @@ class Solver:
                 alone,
                 at_solution=touch,
             )
-        elif self.adjoint:
+        elif self.adjoint and torch.is_grad_enabled():
             moment = adjoint(partial(self._march, alone), Held(f), y, parameters)
             if touch is not None:
                 with torch.no_grad():
                     touch(1.0, moment.y)
+                moment = replace(moment, evaluations=moment.evaluations + 1)
             yield moment
         else:
-            yield from self._march(alone, f, y, 0.0, 1.0)
+            yield from self._march(alone, f if self.exact else Held(f, norms=False), y, 0.0, 1.0)
 
     def _march(self, alone: bool, f: Field, y: Tensor, start: float, end: float) -> Iterator[Moment]:
         if self.method in ("ab", "abm"):

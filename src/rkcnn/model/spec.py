@@ -56,9 +56,13 @@ class ModelSpec:
             raise InputError(_unknown_family(self.family))
         family = FAMILIES[self.family]
         self._check_variant(family)
+        if "" in family.variants and solver_of(family.name, "") == self.variant:
+            self._set("variant", "")  # the solver that is meant when none is named
         self._broadcast(family)
         self._fill_options(family)
         self._check_numbers(family)
+        if norms_of(self) == norms_of(self, "paper"):
+            self._set("norm", "paper")
 
     @property
     def periods(self) -> int:
@@ -142,16 +146,10 @@ class ModelSpec:
             )
         if self.stages and min(self.stages) < 1:
             raise InputError(f"{head}: stages {_join(self.stages)} given; every period needs at least 1")
-        least = least_steps(family, self.variant)
+        least, why = least_steps(family, self.variant)
         if self.r and min(self.r) < least:
-            reasons = {
-                3: "with fewer steps it never leaves its starter",
-                2: "a single step is a scaled residual block",
-            }
-            raise InputError(
-                f"{head}: r={_join(self.r)} given; it needs r >= {least}"
-                + "".join(f" ({reasons[least]})" for _ in "x" if least in reasons)
-            )
+            reason = f" ({why})" if least > 1 else ""
+            raise InputError(f"{head}: r={_join(self.r)} given; it needs r >= {least}{reason}")
         if self.merge == "concat" and max(self.r) > 1:
             raise InputError(
                 f"{head}: merge=concat with r={_join(self.r)} given; concatenated stages end a period, r must be 1"
@@ -186,6 +184,17 @@ class ModelSpec:
             if value != default:
                 parts.append(f"{name}={_write(value)}")
         return f"{self._head()}@{','.join(parts)}"
+
+
+def norms_of(spec: ModelSpec, norm: str | None = None) -> tuple[str, str]:
+    """(frame, block): `paper` is batch norm in frames of several periods (SPEC 3.5).
+
+    In the one-period frame it is group norm, with batch norm inside RK, dense and clique blocks.
+    """
+    norm = norm or spec.norm
+    if norm in ("bn", "gn"):
+        return norm, norm
+    return ("bn", "bn") if spec.periods > 1 else ("gn", FAMILIES[spec.family].norm)
 
 
 OPTIONS = tuple(f.name for f in fields(ModelSpec))[5:]

@@ -9,18 +9,10 @@ from torch import Tensor
 
 from rkcnn.error import InputError
 from rkcnn.solve.explicit import combine, slopes_of
-from rkcnn.solve.methods import rk4_38
+from rkcnn.solve.methods import ADAMS_STARTERS, BASHFORTH, MOULTON, rk4_38
 from rkcnn.solve.moment import Field, Moment, spread, widen
 
-BASHFORTH = {3: (23 / 12, -16 / 12, 5 / 12), 4: (55 / 24, -59 / 24, 37 / 24, -9 / 24)}
-MOULTON = (9 / 24, 19 / 24, -5 / 24, 1 / 24)  # order 4: the new slope, then three old ones
-STARTERS = 2  # the history holds three slopes when the third step begins
 MAX_ITERATIONS = 4  # "the maximum number of iterations is four" (the paper, section 4.1)
-
-
-def least_steps() -> int:
-    """With fewer steps the method never leaves its starter."""
-    return STARTERS + 1
 
 
 def adams(
@@ -40,8 +32,10 @@ def adams(
     |d - d_old| < tol + tol max(|d|, |d_old|) in every element: of the whole batch as torchdiffeq has it, so
     that an image's result depends on its neighbours, or `per_image`.
     """
-    if steps < least_steps():
-        raise InputError(f"Adams methods need r >= {least_steps()} steps, {steps} given: fewer never leave the starter")
+    if steps < ADAMS_STARTERS + 1:
+        raise InputError(
+            f"Adams methods need r >= {ADAMS_STARTERS + 1} steps, {steps} given: fewer never leave the starter"
+        )
     y = widen(y)
     h = (end - start) / steps
     history: list[Tensor] = []  # newest first
@@ -50,7 +44,7 @@ def adams(
         t = start + n * h
         history.insert(0, f(t, y).to(y.dtype))
         del history[4 if tol is None else 3 :]
-        if n < STARTERS:
+        if n < ADAMS_STARTERS:
             slopes = slopes_of(f, t, y, h, rk4_38, first=history[0])
             change = combine(torch.zeros_like(y), h, rk4_38.b, slopes)
             moment = Moment(y + change, (change,), moment.evaluations + rk4_38.stages)

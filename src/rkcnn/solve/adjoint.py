@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from rkcnn.solve.autocast import Autocast
-from rkcnn.solve.moment import Field, Moment, spread, widen
+from rkcnn.solve.moment import Backward, Field, Moment, spread, widen
 
 Solver = Callable[[Field, Tensor, float, float], Iterator[Moment]]
 """solver(f, y, start, end): any method of this room with its settings filled in."""
@@ -19,14 +21,17 @@ class _Adjoint(torch.autograd.Function):
     """z(1) and, backwards, a' = -a df/dy, g' = -a df/dtheta together with y' = f from 1 to 0."""
 
     @staticmethod
-    def forward(ctx: Any, solver: Solver, f: Field, kept: list[Moment], y: Tensor, *parameters: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, solver: Solver, f: Field, kept: list[Moment], took: Backward, y: Tensor, *parameters: Tensor
+    ) -> Tensor:
         for moment in solver(f, y, 0.0, 1.0):
             kept[:] = [moment]
-        ctx.solver, ctx.f, ctx.autocast = solver, f, Autocast(y.device.type)
+        ctx.solver, ctx.f, ctx.took, ctx.autocast = solver, f, took, Autocast(y.device.type)
         ctx.save_for_backward(kept[0].y, *parameters)
         return kept[0].y
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         end, *given = ctx.saved_tensors
         parameters = [p for p in given if p.requires_grad]
@@ -46,10 +51,12 @@ class _Adjoint(torch.autograd.Function):
         with torch.no_grad():
             for moment in ctx.solver(augmented, state, 1.0, 0.0):
                 state = moment.y
+        ctx.took.evaluations = ctx.took.products = int(torch.as_tensor(moment.evaluations).max())
+        ctx.took.converged = moment.converged
         _, a, *grads = state.reshape(-1).split(sizes)
         found = iter(grads)
         back = (next(found).reshape(p.shape) if p.requires_grad else None for p in given)
-        return (None, None, None, a.reshape(end.shape), *back)
+        return (None, None, None, None, a.reshape(end.shape), *back)
 
 
 def adjoint(solver: Solver, f: Field, y: Tensor, parameters: Sequence[Tensor]) -> Moment:
@@ -60,6 +67,6 @@ def adjoint(solver: Solver, f: Field, y: Tensor, parameters: Sequence[Tensor]) -
     """
     start = widen(y)
     kept: list[Moment] = []
-    end = _Adjoint.apply(solver, f, kept, start, *parameters)
-    moment = kept[0]
-    return Moment(end, (end - start,), moment.evaluations, moment.iterations, moment.residual, moment.converged)
+    took = Backward()
+    end = _Adjoint.apply(solver, f, kept, took, start, *parameters)
+    return replace(kept[0], y=end, increments=(end - start,), backward=took)

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from rkcnn.solve.anderson import FixedPoint, fixed_point
 from rkcnn.solve.autocast import Autocast
@@ -76,6 +77,7 @@ class _Stages(torch.autograd.Function):
         return found.x, found.iterations, found.residual, found.converged
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         system: System = ctx.system
         stages, y, *parameters = ctx.saved_tensors

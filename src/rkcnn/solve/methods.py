@@ -132,3 +132,9 @@ METHODS: dict[str, Tableau] = {
         *(gauss1, gauss2, gauss3, radau2, radau3, lobatto3c),
     )
 }
+
+BASHFORTH = {3: (23 / 12, -16 / 12, 5 / 12), 4: (55 / 24, -59 / 24, 37 / 24, -9 / 24)}
+"""Adams–Bashforth: the weights of the slopes, newest first, by how many there are."""
+MOULTON = (9 / 24, 19 / 24, -5 / 24, 1 / 24)
+"""Adams–Moulton of order 4: the new slope, then three old ones."""
+ADAMS_STARTERS = 2  # steps of the 3/8 rule; the third begins with three slopes at hand

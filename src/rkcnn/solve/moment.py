@@ -14,7 +14,7 @@ Field = Callable[[float | Tensor, Tensor], Tensor]
 
 @dataclass
 class Backward:
-    """What the gradient of one implicit step took: counted apart, known only after backward."""
+    """What the gradient of an implicit step or an adjoint solve took: counted apart, known only after backward."""
 
     evaluations: int = 0
     products: int = 0  # of a vector with the Jacobian

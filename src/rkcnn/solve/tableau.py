@@ -29,6 +29,9 @@ class Tableau:
     embedded_order: int = 0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "a", tuple(tuple(map(float, row)) for row in self.a))
+        object.__setattr__(self, "b", tuple(map(float, self.b)))
+        object.__setattr__(self, "c", tuple(map(float, self.c)))
         s = len(self.b)
         if len(self.a) != s or any(len(row) != s for row in self.a) or len(self.c) != s or s == 0:
             raise InputError(

@@ -26,6 +26,8 @@ def test_the_smallest_image_trains_alone_and_one_less_is_refused(name: str) -> N
     nn.functional.cross_entropy(out, torch.tensor([0, 1])).backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in network.parameters())
     assert save(network.state_dict())
+    with pytest.raises(InputError, match="has no time-steps"):
+        network.trajectory(torch.randn(1, 2, 32, 32))
     with pytest.raises(InputError, match="smallest it can take is"):
         network(torch.randn(1, 2, network.smallest - 1, network.smallest))
 

@@ -18,6 +18,17 @@ def test_the_field_is_antisymmetric() -> None:
     assert abs(float((linear * y).sum().detach())) < 1e-12
 
 
+def test_dropout_keeps_it_antisymmetric() -> None:
+    """Dropped as one: what is left is (K - K^T) y or nothing, never K y alone."""
+    torch.manual_seed(0)
+    step = Antisymmetric(4, Layers("gn", dropout=0.5)).train()
+    step.norm = torch.nn.Identity()
+    y = torch.randn(2, 4, 6, 7)
+    whole = step.eval()(y)
+    ratio = (step.train()(y) / whole)[whole > 0]
+    assert sorted(ratio.detach().unique().round(decimals=3).unique().tolist()) == [0.0, 2.0]
+
+
 def test_the_equation_and_its_inverse() -> None:
     torch.manual_seed(0)
     period = Midpoint(parse("Midpoint@k=8,r=4"), 0, Layers("gn")).double()

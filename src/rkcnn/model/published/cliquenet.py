@@ -18,7 +18,7 @@ class CompressedReadout(nn.Module):
     def __init__(self, width: int, layers: Layers) -> None:
         super().__init__()
         self.norm = layers.norm(width)
-        self.compress = nn.Conv2d(width, width // 2, 1, bias=False)
+        self.compress = layers.conv(width, width // 2, 1)
         self.pool = Readout(layers.norm(width // 2))
 
     def forward(self, x: Tensor) -> Tensor:

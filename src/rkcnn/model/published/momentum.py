@@ -61,7 +61,7 @@ class MomentumResNet101(Published):
                 (1024, 512, 3, 2),
             )
         )
-        self.readout = Readout(nn.Identity())
+        self.readout = Readout(None)
 
     def features(self, images: Tensor) -> Tensor:
         y = self.stem(images)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from torch import Tensor, nn
 
+from rkcnn.error import InputError
 from rkcnn.model.network import check_images
 
 
@@ -21,6 +24,12 @@ class Published(nn.Module):
     def features(self, images: Tensor) -> Tensor:
         """(batch, width) vectors for the classifier."""
         raise NotImplementedError
+
+    def trajectory(self, images: Tensor) -> NoReturn:
+        """Only the one frame has periods and time-steps to look into."""
+        raise InputError(
+            f"{self.name} is a published original and has no time-steps; networks with @ in their name have"
+        )
 
     def forward(self, images: Tensor) -> Tensor:
         check_images(self.name, self.channels, self.smallest, images)

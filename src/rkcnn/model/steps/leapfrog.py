@@ -21,7 +21,8 @@ class TiedConv(nn.Module):
         self.norm = layers.norm(outputs)
 
     def forward(self, y: Tensor) -> Tensor:
-        return F.conv_transpose2d(F.relu(self.norm(self.conv(y))), self.conv.weight, padding=1)
+        hidden = F.relu(self.norm(self.conv(y)))
+        return self.conv.drop(F.conv_transpose2d(hidden, self.conv.weight, padding=1))
 
 
 class Leapfrog(Period):

@@ -21,8 +21,9 @@ class Antisymmetric(nn.Module):
         self.norm = layers.norm(k)
 
     def forward(self, y: Tensor) -> Tensor:
-        turned = F.conv_transpose2d(y, self.conv.weight, padding=1)
-        return F.relu(self.norm(self.conv(y) - turned))
+        forth = F.conv2d(y, self.conv.weight, padding=1)
+        back = F.conv_transpose2d(y, self.conv.weight, padding=1)
+        return F.relu(self.norm(self.conv.drop(forth - back)))  # dropped as one: K - K^T stays antisymmetric
 
 
 class Midpoint(Period):

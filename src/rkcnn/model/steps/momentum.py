@@ -41,7 +41,7 @@ class Momentum(Period):
         super().__init__(k)
         self.velocity = residual(k, layers) if spec.v0 == "learned" else None
         self.steps = nn.ModuleList(MomentumStep(residual(k, layers)) for _ in range(r))
-        self.evaluations = r + (self.velocity is not None)
+        self.evaluations = r
 
     def walk(self, y: Tensor) -> Iterator[Move]:
         v = torch.zeros_like(y) if self.velocity is None else self.velocity(y)

@@ -69,11 +69,12 @@ class OdePeriod(Period):
         return y
 
     def walk(self, y: Tensor) -> Iterator[Move]:
-        moment = None
+        moment, backwards = None, []
         for moment in self.solver.walk(self.f, self.start(y)):
+            backwards.append(moment.backward)
             yield Move(self.state(moment.y), tuple(map(self.state, moment.increments)))
         if self.tally is not None and moment is not None and not y.is_meta:
-            self.tally.add(moment)
+            self.tally.add(moment, backwards)
 
 
 class OdeNet(OdePeriod):
