@@ -93,7 +93,7 @@ PRINTED = {
 def test_the_tree_ends_with_what_the_paper_printed(rkcnn: Run, name: str) -> None:
     code, out, _ = rkcnn("describe", name)
     assert code == 0
-    assert out.startswith(f"{name} on ")
+    assert out.startswith(f"{name}: ")
     assert all(words in out for words in PRINTED[name]), out
 
 

@@ -30,8 +30,6 @@ class Family:
     own: tuple[tuple[str, Value], ...] = ()  # options that no other rule of options_of gives it
 
 
-_TWO_STEP = "two-step, so a single step would be a scaled residual block"
-
 FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (
@@ -46,14 +44,14 @@ FAMILIES: dict[str, Family] = {
         Family("CliqueNet", "clique block (Yang et al. 2018)", staged=True, steps=None, norm="bn"),
         Family(
             "Momentum",
-            f"momentum residual steps (Sander et al. 2021); {_TWO_STEP}",
+            "momentum residual steps (Sander et al. 2021)",
             steps=2,
             least_steps=2,
             own=(("v0", "zero"),),
         ),
-        Family("LM", f"linear multistep network (Lu et al. 2018); {_TWO_STEP}", steps=2, least_steps=2),
-        Family("Leapfrog", f"leapfrog network (Chang et al. 2018); {_TWO_STEP}", steps=2, least_steps=2),
-        Family("Midpoint", f"midpoint network (Chang et al. 2018); {_TWO_STEP}", steps=2, least_steps=2),
+        Family("LM", "linear multistep network (Lu et al. 2018)", steps=2, least_steps=2),
+        Family("Leapfrog", "leapfrog network (Chang et al. 2018)", steps=2, least_steps=2),
+        Family("Midpoint", "midpoint network (Chang et al. 2018)", steps=2, least_steps=2),
         Family("Hamiltonian", "Hamiltonian network (Chang et al. 2018)", divisor=2),
         Family("Identity", "no step at all: the control row", steps=None),
     )
