@@ -26,7 +26,7 @@ class Predictor:
         found = []
         for batch in self.batches.epoch(0):
             with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16"):
-                found.append(network(batch.pixels.contiguous(memory_format=torch.channels_last)).float())
+                found.append(network(batch.pixels).float())
         network.train(training)
         return torch.cat(found)
 
