@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from contextlib import nullcontext
 
 import torch
@@ -45,6 +46,7 @@ class Compiled(Engine):
 
     def __init__(self, trainer: Trainer) -> None:
         super().__init__(trainer)
+        warnings.filterwarnings("ignore", "TensorFloat32 tensor cores")  # fp32 is what the recipe asks for
         trainer.model = torch.compile(trainer.model, dynamic=False)
 
 
@@ -74,6 +76,7 @@ class Graph(Compiled):
         self.drawn.copy_(drawn)
         if self.graph is None:
             self.graph = self._capture()
+            self.trainer.prepare()  # warming up drew random numbers: seed again
         self.graph.replay()
 
     def _capture(self) -> torch.cuda.CUDAGraph:
