@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -29,7 +30,7 @@ from rkcnn.record.lock import locked
 from rkcnn.record.result import Result, read_result
 from rkcnn.record.run import Run
 from rkcnn.record.source import commit, source_hash
-from rkcnn.train.checkpoint import keep, resume, write_whole
+from rkcnn.train.checkpoint import keep, resume, tensors_of, write_whole
 from rkcnn.train.engine import Engine, start_engine
 from rkcnn.train.fit import Diverged, Epoch, Stopped, fit
 from rkcnn.train.ranks import Ranks, join
@@ -68,9 +69,8 @@ class Job:
         return self.engine.trainer
 
     def keep(self) -> None:
-        if self.trainer.ranks.writes:
-            self.engine.wait()
-            keep(self.folder, self.trainer, self.run.as_dict(), self.history)
+        self.engine.wait()
+        self.trainer.ranks.first(lambda: keep(self.folder, self.trainer, self.run.as_dict(), self.history))
         self.kept = time.monotonic()
 
 
@@ -96,7 +96,6 @@ def train(
     """
     chosen = recipe_of(recipe) if isinstance(recipe, str) else recipe
     observer = observer or Observer()
-    ranks, place = join(pick_device(device))
     training, test = load(data, sources, own)
     if validation:
         training, test = training.split(validation)
@@ -104,14 +103,15 @@ def train(
     runs = [Run(named, check_fit(spec, training), chosen, seed) for seed in seeds]
     results: dict[int, Result] = {}
     with ExitStack() as stack:
+        ranks, place = stack.enter_context(join(pick_device(device)))
+        if not ranks.writes:
+            observer = Observer()
         waiting = []
         for run in runs:
             folder = Path(out) / run.folder
-            if ranks.writes:
-                stack.enter_context(locked(folder))
-            done = folder / "result.json"
-            if done.exists() and not again:
-                results[run.seed] = read_result(done)
+            known = ranks.first(partial(_take, folder, again, stack))
+            if known is not None:
+                results[run.seed] = known
             else:
                 waiting.append((run, folder))
         together = [waiting] if place.type == "cuda" else [[one] for one in waiting]
@@ -119,6 +119,13 @@ def train(
             jobs = [_start(run, folder, training, test, place, engine, ranks, again, observer) for run, folder in group]
             results |= _go(jobs, observer)
     return [results[run.seed] for run in runs]
+
+
+def _take(folder: Path, again: bool, stack: ExitStack) -> Result | None:
+    """Hold a run's folder; its result, if there is one that shall stand."""
+    stack.enter_context(locked(folder))
+    done = folder / "result.json"
+    return read_result(done) if done.exists() and not again else None
 
 
 def pick_device(name: str) -> torch.device:
@@ -168,10 +175,16 @@ def _start(
 ) -> Job:
     set_precision(run.recipe.precision)
     trainer = Trainer(build(run, training), training, run.recipe, run.seed, device, ranks)
-    if again:
-        for old in (*folder.glob("checkpoint-*"), folder / "result.json"):
-            old.unlink(missing_ok=True)
-    history, note = resume(folder, trainer, run.as_dict())
+
+    def go_on() -> tuple[list[dict[str, Any]], str, int, int]:
+        if again:
+            for old in (*folder.glob("checkpoint-*"), folder / "result.json"):
+                old.unlink(missing_ok=True)
+        history, note = resume(folder, trainer, run.as_dict())
+        return history, note, trainer.epoch, trainer.step
+
+    history, note, trainer.epoch, trainer.step = ranks.first(go_on)
+    ranks.follow(tensors_of(trainer).values())
     chosen, why = start_engine(engine, trainer)
     job = Job(run, folder, training, Predictor(test, device, run.recipe.precision), chosen, history)
     observer.begins(job, "; ".join(filter(None, (why, note))))
@@ -182,17 +195,19 @@ def _start(
 def _go(jobs: list[Job], observer: Observer) -> dict[int, Result]:
     """Train jobs side by side to their ends."""
     results: dict[int, Result] = {}
+    ranks = jobs[0].trainer.ranks if jobs else Ranks()
     with stop_signals() as asked:
 
         def between() -> None:
             observer.steps(jobs)
-            if asked:
+            now = time.monotonic()
+            due = any(now - job.kept > KEEP_SECONDS and not job.trainer.finished for job in jobs)
+            wish = ranks.most(2 if asked else 1 if due else 0)  # all ranks keep, and stop, after the same step
+            if wish:
                 for job in jobs:
                     job.keep()
-                raise Stopped(asked[0])
-            for job in jobs:
-                if time.monotonic() - job.kept > KEEP_SECONDS and not job.trainer.finished:
-                    job.keep()
+            if wish == 2:
+                raise Stopped(asked[0] if asked else "another rank was stopped")
 
         for i, outcome in fit([job.engine for job in jobs], between):
             job = jobs[i]
@@ -212,9 +227,12 @@ def _go(jobs: list[Job], observer: Observer) -> dict[int, Result]:
 
 def _judge(job: Job, epoch: Epoch) -> None:
     """Ask the network about the test images; the averaged weights answer where the recipe has them."""
-    with averaged(job.trainer):
-        predictions = job.predictor.predictions(job.trainer.network)
-    job.history.append({**asdict(epoch), "test_error": job.predictor.error(predictions)})
+
+    def ask() -> float:
+        with averaged(job.trainer):
+            return job.predictor.error(job.predictor.predictions(job.trainer.network))
+
+    job.history.append({**asdict(epoch), "test_error": job.trainer.ranks.first(ask)})
 
 
 @contextmanager
@@ -231,6 +249,12 @@ def averaged(trainer: Trainer) -> Iterator[None]:
 
 
 def _finish(job: Job, status: str, observer: Observer) -> Result:
+    result = job.trainer.ranks.first(lambda: _record(job, status))
+    observer.ends(job, result, again=False)
+    return result
+
+
+def _record(job: Job, status: str) -> Result:
     """Write the weights, the last predictions and, last of all, the result."""
     trainer, images = job.trainer, job.train
     errors = [epoch["test_error"] for epoch in job.history]
@@ -256,19 +280,17 @@ def _finish(job: Job, status: str, observer: Observer) -> Result:
             "classes": list(images.classes),
         },
         versions={"rkcnn": _version(), "torch": torch.__version__, "python": platform.python_version()},
-        machine=machine(trainer.device),
+        machine=machine(trainer.device) | {"ranks": trainer.ranks.world},
         commit=commit(),
         source=source_hash(),
     )
-    if trainer.ranks.writes:
-        with averaged(trainer):
-            predictions = job.predictor.predictions(trainer.network).cpu().numpy()
-            state = {name: value.detach().cpu().contiguous() for name, value in trainer.network.state_dict().items()}
-        if result.finished:
-            write_whole(job.folder / "weights.safetensors", save(state, weights_facts(job)))
-            write_whole(job.folder / "predictions.npy", _npy(predictions.astype(np.int16)))
-        write_whole(job.folder / "result.json", result.to_json())
-    observer.ends(job, result, again=False)
+    with averaged(trainer):
+        predictions = job.predictor.predictions(trainer.network).cpu().numpy()
+        state = {name: value.detach().cpu().contiguous() for name, value in trainer.network.state_dict().items()}
+    if result.finished:
+        write_whole(job.folder / "weights.safetensors", save(state, weights_facts(job)))
+        write_whole(job.folder / "predictions.npy", _npy(predictions.astype(np.int16)))
+    write_whole(job.folder / "result.json", result.to_json())
     return result
 
 

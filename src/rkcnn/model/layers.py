@@ -5,23 +5,58 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rkcnn.solve.moment import widen
+from rkcnn.solve.whole import Whole
+
 
 class BatchNorm(nn.BatchNorm2d):
-    """Batch norm as the authors' code has it (eps 1e-3, momentum 0.01); held, it leaves its buffers alone."""
+    """Batch norm as the authors' code has it (eps 1e-3, momentum 0.01); held, it leaves its buffers alone.
 
-    def __init__(self, width: int) -> None:
-        super().__init__(width, eps=1e-3, momentum=0.01)
+    Given a `whole`, of which this process holds a share, the statistics of training are those of all of it.
+    """
+
+    def __init__(self, width: int, eps: float = 1e-3, momentum: float = 0.01) -> None:
+        super().__init__(width, eps, momentum)
         self.held = False
+        self.whole: Whole | None = None
 
     def forward(self, x: Tensor) -> Tensor:
+        if self.training and self.whole is not None and not x.is_meta:
+            return self._normalise(x, self.whole)
         if self.training and self.held:
             return F.batch_norm(x, None, None, self.weight, self.bias, training=True, eps=self.eps)
         return super().forward(x)
+
+    def _normalise(self, x: Tensor, whole: Whole) -> Tensor:
+        """By mean and variance of the whole: the mean of means, and the mean of (variances + their offsets squared)."""
+        variance_here, mean_here = torch.var_mean(widen(x), (0, 2, 3), correction=0)
+        mean, count = whole.mean(mean_here, x.numel() / x.shape[1])
+        variance, _ = whole.mean(variance_here + (mean_here - mean).square(), x.numel() / x.shape[1])
+        if not self.held:
+            self._track(mean, variance * (count / (count - 1)))
+        scale = self.weight * torch.rsqrt(variance + self.eps)
+        shift = self.bias - mean * scale
+        return torch.addcmul(_channels(shift), widen(x), _channels(scale)).to(x.dtype)
+
+    @torch.no_grad()
+    def _track(self, mean: Tensor, variance: Tensor) -> None:
+        assert self.running_mean is not None
+        assert self.running_var is not None
+        assert self.num_batches_tracked is not None
+        assert self.momentum is not None
+        self.num_batches_tracked.add_(1)
+        self.running_mean.lerp_(mean, self.momentum)
+        self.running_var.lerp_(variance, self.momentum)
+
+
+def _channels(values: Tensor) -> Tensor:
+    return values[:, None, None]  # (C, 1, 1)
 
 
 def group_norm(width: int) -> nn.GroupNorm:
@@ -70,7 +105,11 @@ class Layers:
     dropout: float = 0.0
 
     def norm(self, width: int) -> nn.Module:
-        makers: dict[str, Callable[[int], nn.Module]] = {"bn": BatchNorm, "gn": group_norm, "torch": nn.BatchNorm2d}
+        makers: dict[str, Callable[[int], nn.Module]] = {
+            "bn": BatchNorm,
+            "gn": group_norm,
+            "torch": partial(BatchNorm, eps=1e-5, momentum=0.1),
+        }
         return makers[self.kind](width)
 
     def conv(self, inputs: int, outputs: int, size: int, bias: bool = False, stride: int = 1) -> Conv:

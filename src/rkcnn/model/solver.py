@@ -19,6 +19,7 @@ from rkcnn.solve.explicit import explicit
 from rkcnn.solve.implicit import implicit
 from rkcnn.solve.methods import METHODS
 from rkcnn.solve.moment import Field, Moment
+from rkcnn.solve.whole import HERE, Whole
 
 # R = 18 operations a 3/8-rule step; the paper charges an Adams solve two starters of 4 evaluations, nothing
 # for f(t_n, y_n), one evaluation for the corrector, and 14 or 16 operations more (SPEC 2 and 4).
@@ -35,6 +36,7 @@ class Solver:
     tol: float | None = None
     per_image: bool = False  # abm: judge convergence by image also where torchdiffeq judges the batch
     adjoint: bool = False
+    whole: Whole = HERE  # in training: of whose batch this process may hold a share
 
     @classmethod
     def of(cls, spec: ModelSpec, index: int) -> Solver:
@@ -76,6 +78,7 @@ class Solver:
         touches = f.training and not y.is_meta and any(isinstance(module, BatchNorm) for module in f.modules())
         touch = f if touches else None
         parameters = tuple(f.parameters())
+        whole = self.whole if f.training and not y.is_meta else HERE
         tableau = METHODS.get(self.method)
         if tableau is not None and tableau.kind != "explicit":
             assert self.tol is not None
@@ -89,20 +92,21 @@ class Solver:
                 MAX_ITERATIONS,
                 alone,
                 at_solution=touch,
+                whole=whole,
             )
         elif self.adjoint and torch.is_grad_enabled():
-            moment = adjoint(partial(self._march, alone), Held(f), y, parameters)
+            moment = adjoint(partial(self._march, alone, whole), Held(f), y, parameters)
             if touch is not None:
                 with torch.no_grad():
                     touch(1.0, moment.y)
                 moment = replace(moment, evaluations=moment.evaluations + 1)
             yield moment
         else:
-            yield from self._march(alone, f if self.exact else Held(f, norms=False), y, 0.0, 1.0)
+            yield from self._march(alone, whole, f if self.exact else Held(f, norms=False), y, 0.0, 1.0)
 
-    def _march(self, alone: bool, f: Field, y: Tensor, start: float, end: float) -> Iterator[Moment]:
+    def _march(self, alone: bool, whole: Whole, f: Field, y: Tensor, start: float, end: float) -> Iterator[Moment]:
         if self.method in ("ab", "abm"):
-            return adams(f, y, self.steps, self.tol, alone, start, end)
+            return adams(f, y, self.steps, self.tol, alone, start, end, whole)
         if self.tol is not None:
-            return adaptive(f, y, METHODS[self.method], self.tol, per_image=alone, start=start, end=end)
+            return adaptive(f, y, METHODS[self.method], self.tol, per_image=alone, start=start, end=end, whole=whole)
         return explicit(f, y, METHODS[self.method], self.steps, start, end)

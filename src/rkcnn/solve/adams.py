@@ -11,6 +11,7 @@ from rkcnn.error import InputError
 from rkcnn.solve.explicit import combine, slopes_of
 from rkcnn.solve.methods import ADAMS_STARTERS, BASHFORTH, MOULTON, rk4_38
 from rkcnn.solve.moment import Field, Moment, spread, widen
+from rkcnn.solve.whole import HERE, Whole
 
 MAX_ITERATIONS = 4  # "the maximum number of iterations is four" (the paper, section 4.1)
 
@@ -23,6 +24,7 @@ def adams(
     per_image: bool = False,
     start: float = 0.0,
     end: float = 1.0,
+    whole: Whole = HERE,
 ) -> Iterator[Moment]:
     """`ab` without a tolerance, `abm` with one; differentiable through every evaluation.
 
@@ -53,7 +55,9 @@ def adams(
             if tol is None:
                 moment = Moment(y + change, (change,), moment.evaluations + 1)
             else:
-                change, iterations, residual, converged = _correct(f, t + h, y, h, change, history, tol, per_image)
+                change, iterations, residual, converged = _correct(
+                    f, t + h, y, h, change, history, tol, per_image, whole
+                )
                 moment = Moment(
                     y + change,
                     (change,),
@@ -75,10 +79,11 @@ def _correct(
     history: list[Tensor],
     tol: float,
     per_image: bool,
+    whole: Whole,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """AM4 by functional iteration: the change, iterations, the last residual, converged or not."""
     rest = combine(torch.zeros_like(y), h, MOULTON[1:], history)
-    groups = y.shape[0] if per_image else 1
+    groups, group = (y.shape[0], HERE) if per_image else (1, whole)
     if y.is_meta:  # a cost: the least that any data can take
         ones = torch.ones(groups, dtype=torch.long)
         return combine(rest, h, MOULTON[:1], [f(t, y + change)]), ones, torch.zeros(groups), ones.bool()
@@ -91,10 +96,10 @@ def _correct(
         with torch.no_grad():
             gap = (new - change).abs().reshape(groups, -1)
             bound = tol + tol * torch.maximum(new.abs(), change.abs()).reshape(groups, -1)
-            residual = torch.where(converged, residual, gap.amax(1))
-            settled = (gap < bound).all(1)
+            size, unsettled = group.most(torch.stack([gap.amax(1), (~(gap < bound).all(1)).to(y.dtype)]))
+            residual = torch.where(converged, residual, size)
         change = torch.where(spread(converged, y), change, new) if converged.any() else new
-        converged = converged | settled
-        if converged.all():
+        converged = converged | (unsettled == 0)
+        if whole.every(converged):
             break
     return change, iterations, residual, converged

@@ -11,6 +11,7 @@ from rkcnn.error import InputError
 from rkcnn.solve.explicit import combine, slopes_of
 from rkcnn.solve.moment import Field, Moment, spread, widen
 from rkcnn.solve.tableau import Tableau
+from rkcnn.solve.whole import HERE, Whole
 
 SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0  # Hairer, Nørsett, Wanner I, section II.4
 
@@ -24,6 +25,7 @@ def adaptive(
     per_image: bool = False,
     start: float = 0.0,
     end: float = 1.0,
+    whole: Whole = HERE,
 ) -> Iterator[Moment]:
     """Steps whose error estimate h sum_i (b_i - embedded_i) z_i stays below tol + tol |y| (root mean square).
 
@@ -44,13 +46,13 @@ def adaptive(
             f"{tableau.name} needs a budget of {tableau.stages + 1} evaluations or more to try one step, {budget} given"
         )
     y = widen(y)
-    groups = y.shape[0] if per_image else 1
+    groups, group = (y.shape[0], HERE) if per_image else (1, whole)
     order = min(tableau.order, tableau.embedded_order)
     difference = [b - e for b, e in zip(tableau.b, tableau.embedded, strict=True)]
     t = torch.full((groups,), start, dtype=y.dtype, device=y.device)
     direction = 1.0 if end > start else -1.0
     first = f(spread(t, y), y).to(y.dtype)
-    h = _first_step(f, spread(t, y), y, first, order, tol, groups, direction, abs(end - start))
+    h = _first_step(f, spread(t, y), y, first, order, tol, groups, direction, abs(end - start), group)
     evaluations = torch.full((groups,), 2, dtype=torch.long, device=y.device)
     done = torch.zeros(groups, dtype=torch.bool, device=y.device)
     residual = torch.zeros(groups, dtype=y.dtype, device=y.device)
@@ -65,7 +67,7 @@ def adaptive(
             return
         with torch.no_grad():
             error = combine(torch.zeros_like(y), spread(h, y), difference, slopes)
-            ratio = _size(error / (tol + tol * torch.maximum(y.abs(), new.abs())), groups)
+            ratio = _size(error / (tol + tol * torch.maximum(y.abs(), new.abs())), groups, group)
             accept = (ratio <= 1) & ~done
             residual = torch.where(done, residual, ratio)
             factor = (SAFETY * ratio ** (-1 / (order + 1))).nan_to_num(SHRINK).clamp(SHRINK, GROW)
@@ -86,9 +88,10 @@ def adaptive(
             return
 
 
-def _size(x: Tensor, groups: int) -> Tensor:
+def _size(x: Tensor, groups: int, group: Whole) -> Tensor:
     """Root mean square over each group."""
-    return x.reshape(groups, -1).square().mean(1).sqrt()
+    square, _ = group.mean(x.reshape(groups, -1).square().mean(1), x.numel() / groups)
+    return square.sqrt()
 
 
 @torch.no_grad()
@@ -102,13 +105,14 @@ def _first_step(
     groups: int,
     sign: float,
     span: float,
+    group: Whole,
 ) -> Tensor:
     """Hairer, Nørsett, Wanner I, section II.4: one evaluation for an estimate of the curvature."""
     scale = tol + tol * y.abs()
-    d0, d1 = _size(y / scale, groups), _size(slope / scale, groups)
+    d0, d1 = _size(y / scale, groups, group), _size(slope / scale, groups, group)
     guess = torch.where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / d1).clamp(max=span)
     ahead = f(t + sign * spread(guess, y), y + sign * spread(guess, y) * slope).to(y.dtype)
-    d2 = _size((ahead - slope) / scale, groups) / guess
+    d2 = _size((ahead - slope) / scale, groups, group) / guess
     top = torch.maximum(d1, d2)
     careful = torch.where(top <= 1e-15, (1e-3 * guess).clamp(min=1e-6), (0.01 / top) ** (1 / (order + 1)))
     return sign * torch.minimum(100 * guess, careful).nan_to_num(1e-6).clamp(max=span)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from rkcnn.solve.whole import HERE, Whole
+
 MEMORY = 5  # past iterates mixed; 3 to 8 make little difference (Walker & Ni 2011)
 
 
@@ -28,6 +30,7 @@ def fixed_point(
     max_iterations: int,
     per_image: bool = False,
     best: bool = False,
+    whole: Whole = HERE,
 ) -> FixedPoint:
     """Iterate x <- sum_i alpha_i g(x_i), alpha minimising |sum_i alpha_i (g(x_i) - x_i)| with sum 1.
 
@@ -38,7 +41,7 @@ def fixed_point(
     Memory: 2 x MEMORY copies of x.
     """
     shape = x.transpose(0, 1).shape
-    groups = shape[0] if per_image else 1
+    groups, group = (shape[0], HERE) if per_image else (1, whole)
     if x.is_meta:  # a cost: the least that any data can take
         ones = torch.ones(groups, dtype=torch.long)
         return FixedPoint(g(x), ones, torch.zeros(groups), ones.bool())
@@ -57,29 +60,30 @@ def fixed_point(
         value = flat(g(mixed.reshape(shape).transpose(0, 1)))
         iterations = iterations + active
         gap = value - mixed
-        size = gap.abs().amax(1)
         bound = tol + tol * torch.maximum(value.abs(), mixed.abs())
-        settled = active & (gap.abs() < bound).all(1)
+        unsettled = ~(gap.abs() < bound).all(1)
+        size, unsettled = group.most(torch.stack([gap.abs().amax(1), unsettled.to(x.dtype)]))
+        settled = active & (unsettled == 0)
         finite = size.isfinite()
         take = active & (size < residual if best else finite)
         result = torch.where(take[:, None], mixed if best else value, result)
         residual = torch.where(take if best else active, size, residual)
         converged = converged | settled
         active = active & finite & ~settled
-        if not active.any():
+        if whole.every(~active):
             break
         points, gaps = [*points, value][-MEMORY:], [*gaps, gap][-MEMORY:]
-        mixed = torch.where(active[:, None], _mix(points, gaps), result)
+        mixed = torch.where(active[:, None], _mix(points, gaps, group), result)
     return FixedPoint(result.reshape(shape).transpose(0, 1), iterations, residual, converged)
 
 
-def _mix(points: list[Tensor], gaps: list[Tensor]) -> Tensor:
+def _mix(points: list[Tensor], gaps: list[Tensor], group: Whole) -> Tensor:
     """The combination of g(x_i) whose gap is least.
 
     Each gap is scaled to its own size: they shrink so fast that their squares differ by more than float32
     can hold. Products and sums, not a matrix product, which TF32 would spoil.
     """
-    gram = torch.stack([torch.stack([(p * q).sum(1) for q in gaps], 1) for p in gaps], 1)
+    gram = group.sum(torch.stack([torch.stack([(p * q).sum(1) for q in gaps], 1) for p in gaps], 1))
     size = gram.diagonal(dim1=1, dim2=2).sqrt().clamp(min=torch.finfo(gram.dtype).tiny)  # (groups, memory)
     ridge = 10 * torch.finfo(gram.dtype).eps * torch.eye(len(gaps), dtype=gram.dtype, device=gram.device)
     cosines = gram / size[:, :, None] / size[:, None, :] + ridge

@@ -15,6 +15,7 @@ from rkcnn.solve.autocast import Autocast
 from rkcnn.solve.explicit import combine
 from rkcnn.solve.moment import Backward, Field, Moment, spread, widen
 from rkcnn.solve.tableau import Tableau
+from rkcnn.solve.whole import HERE, Whole
 
 GRADIENT_TOL = 1e-4  # of the backward solve, unless the forward one is tighter: a coarse gradient misleads
 
@@ -31,6 +32,7 @@ class System:
     max_iterations: int
     per_image: bool
     backward: Backward
+    whole: Whole
 
     def __call__(self, stages: Tensor, y: Tensor) -> Tensor:
         slopes = list(stages.unbind(0))
@@ -57,6 +59,7 @@ class System:
             self.tol,
             self.max_iterations,
             self.per_image,
+            whole=self.whole,
         )
 
 
@@ -85,7 +88,7 @@ class _Stages(torch.autograd.Function):
         with torch.enable_grad(), ctx.autocast.again():
             out = system(stages, y)
         # Scaled to unit size, so that the tolerance is relative to the gradient.
-        scale = grad.abs().amax().clamp(min=torch.finfo(grad.dtype).tiny)
+        scale = system.whole.most(grad.abs().amax()).clamp(min=torch.finfo(grad.dtype).tiny)
 
         def adjoint(u: Tensor) -> Tensor:
             (product,) = torch.autograd.grad(out, stages, u * scale, retain_graph=True)
@@ -98,6 +101,7 @@ class _Stages(torch.autograd.Function):
             4 * system.max_iterations,
             system.per_image,
             best=True,
+            whole=system.whole,
         )
         system.backward.evaluations = system.tableau.stages
         system.backward.products = int(found.iterations.max()) + 1  # the last one gives the gradient itself
@@ -119,6 +123,7 @@ def implicit(
     start: float = 0.0,
     end: float = 1.0,
     at_solution: Field | None = None,
+    whole: Whole = HERE,
 ) -> Iterator[Moment]:
     """Equal steps; memory O(stages x state) beside one evaluation of f.
 
@@ -132,7 +137,7 @@ def implicit(
     moment = Moment(y, (), evaluations=0)
     for n in range(steps):
         backward = Backward()
-        system = System(f, start + n * h, h, tableau, tol, max_iterations, per_image, backward)
+        system = System(f, start + n * h, h, tableau, tol, max_iterations, per_image, backward, whole)
         stages, iterations, residual, converged = _Stages.apply(system, y, *parameters)
         if at_solution is not None:
             with torch.no_grad():

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 import torch
 
 from rkcnn.error import InputError
+from rkcnn.model.layers import BatchNorm
 from rkcnn.model.period import Period
 from rkcnn.train.trainer import Trainer
 
@@ -101,6 +102,7 @@ def start_engine(kind: str, trainer: Trainer) -> tuple[Engine, str]:
         raise InputError(f"no engine {kind!r}; engines are {', '.join(ENGINES)}")
     cuda = trainer.device.type == "cuda"
     data_decides = any(isinstance(m, Period) and m.tally is not None for m in trainer.network.modules())
+    norms_wait = any(isinstance(m, BatchNorm) and m.whole is not None for m in trainer.network.modules())
     reasons = {
         "graph": (
             "a CUDA graph needs a GPU"
@@ -116,6 +118,8 @@ def start_engine(kind: str, trainer: Trainer) -> tuple[Engine, str]:
         "compile": (
             "the data decides how long its solver takes"
             if data_decides
+            else "its batch norms wait for other ranks"
+            if norms_wait
             else "torch.compile needs a C++ compiler"
             if not cuda and not any(map(shutil.which, ("c++", "g++", "clang++")))
             else ""

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import torch
+
 from rkcnn.model.period import Period
 from rkcnn.train.engine import Engine
 from rkcnn.train.trainer import Trainer
@@ -74,7 +76,7 @@ def _finish_epoch(engine: Engine, seconds: float, steps: int) -> Epoch | Diverge
     lr = trainer.recipe.lr_at(number, max(bad, 0), trainer.steps)
     if bad >= 0:
         return Diverged(number, bad, lr)
-    loss, wrong, seen = trainer.ranks.sum(trainer.totals).tolist()
+    loss, wrong, seen = trainer.totals.tolist()
     unconverged, evaluations = _solver_status(trainer)
     trainer.epoch += 1
     trainer.begin_epoch()
@@ -97,4 +99,6 @@ def _solver_status(trainer: Trainer) -> tuple[float | None, float | None]:
     read = [tally.read() for tally in tallies]
     for tally in tallies:
         tally.reset()
-    return tuple(sum(values) / len(values) for values in zip(*read, strict=True))
+    means = [sum(values) / len(values) for values in list(zip(*read, strict=True))[:2]]
+    unconverged, evaluations = (trainer.ranks.sum(torch.tensor(means)) / trainer.ranks.world).tolist()
+    return unconverged, evaluations

@@ -43,6 +43,7 @@ class Recipe:
     init: str = "frame"  # torch's defaults for one period, He and Xavier for several
     average: float = 0.0  # decay of the running average of the weights that is evaluated; 0 evaluates the weights
     precision: str = "fp32"
+    sync_norm: bool = False  # batch norm takes the statistics of all ranks, not of each rank's share of the batch
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():

@@ -31,8 +31,8 @@ class Trainer:
     """A network, its optimiser and its batches at a position (epoch, step).
 
     What happens at a step is a function of the weights, the buffers and (seed, epoch, step) alone: no random state
-    has to be kept. `totals` holds the epoch so far on the device: loss, wrong, seen, and the first step whose loss
-    was not finite.
+    has to be kept. `totals` holds the epoch so far of all ranks, on the device: loss, wrong, seen; `bad` the first step
+    whose loss was not finite on any.
     """
 
     def __init__(
@@ -60,8 +60,9 @@ class Trainer:
             world=self.ranks.world,
             device=device,
         )
+        self.ranks.check_share(self.batches.whole(self.steps - 1))
         # What a step calls: the network, wrapped or compiled.
-        self.model: Callable[[Tensor], Tensor] = self.ranks.wrap(self.network)
+        self.model: Callable[[Tensor], Tensor] = self.ranks.wrap(self.network, recipe.sync_norm)
         self.sgd = SGD(self.network.parameters(), recipe.momentum, recipe.nesterov, recipe.weight_decay)
         self.averaged = [p.detach().clone() for p in self.network.parameters()] if recipe.average else []
         self.epoch = self.step = 0
@@ -101,8 +102,9 @@ class Trainer:
             if self.averaged:
                 torch._foreach_lerp_(self.averaged, list(self.network.parameters()), 1 - self.recipe.average)
             loss, wrong = losses.detach().double(), (logits.argmax(1) != batch.labels).sum().double()
-            self.totals += torch.stack([loss, wrong, torch.full_like(loss, len(indices))])
-            broken = ~loss.isfinite() & (self.bad < 0)
+            figures = self.ranks.sum(torch.stack([loss, wrong, torch.full_like(loss, len(indices))]))
+            self.totals += figures
+            broken = ~figures[0].isfinite() & (self.bad < 0)
             self.bad.copy_(torch.where(broken, self.cursor, self.bad))
             self.cursor += 1
 
