@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from rkcnn.model.layers import BatchNorm, Conv, Held, Layers, group_norm
 from rkcnn.model.steps.ode import OdeFunction
+from rkcnn.solve.whole import Whole
+from solve.shares import Threads, shared
 
 
 @pytest.mark.parametrize(
@@ -68,3 +70,37 @@ def test_dropout_keeps_its_mean_and_its_rate() -> None:
     out = conv(torch.ones(1, 1, 200, 200)).detach()
     assert out.unique().tolist() == pytest.approx([0, 1.25])
     assert float(out.mean()) == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_shares_are_normalised_as_the_whole_is(held: bool) -> None:
+    """Also where shares are unequal and far from zero and from each other; buffers as one norm has them, or held."""
+    torch.manual_seed(0)
+    x = torch.randn(5, 4, 3, 3, dtype=torch.float64) + 1000 * torch.arange(5)[:, None, None, None]
+    one = BatchNorm(4).double().train()
+    one.held = held
+    expected = one(x)
+
+    def normalise(share: Tensor, whole: Whole) -> tuple[Tensor, BatchNorm]:
+        norm = BatchNorm(4).double().train()
+        norm.held, norm.whole = held, whole
+        return norm(share), norm
+
+    parts = shared(x, 2, normalise)
+    torch.testing.assert_close(torch.cat([out for out, _ in parts]), expected, rtol=1e-10, atol=1e-10)
+    for _, norm in parts:
+        for name, value in one.named_buffers():
+            torch.testing.assert_close(norm.get_buffer(name), value, rtol=1e-12, atol=0)
+        assert not any(value.requires_grad for value in norm.buffers())
+
+
+def test_a_norm_of_shares_asks_nobody_in_evaluation() -> None:
+    norm, x = BatchNorm(4), torch.randn(3, 4, 5, 5)
+    norm.whole = Threads(2)  # would wait for a second share
+    assert torch.equal(norm.eval()(x), BatchNorm(4).eval()(x))
+
+
+def test_torchs_norm_has_torchs_defaults() -> None:
+    norm, own = Layers("torch").norm(4), nn.BatchNorm2d(4)
+    assert isinstance(norm, BatchNorm)
+    assert (norm.eps, norm.momentum, list(norm.state_dict())) == (own.eps, own.momentum, list(own.state_dict()))

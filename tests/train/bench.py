@@ -9,6 +9,7 @@ import torch
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
 from rkcnn.model.create import create_model
+from rkcnn.train.ranks import Ranks
 from rkcnn.train.recipe import Recipe
 from rkcnn.train.trainer import Trainer
 
@@ -27,8 +28,9 @@ def trainer(
     device: str = "cpu",
     seed: int = 3,
     recipe: Recipe = RECIPE,
+    ranks: Ranks | None = None,
 ) -> Trainer:
     """56 images in batches of 16: three whole steps and a kept partial one."""
     torch.manual_seed(seed)
     network = create_model(spec, classes=10, channels=1, dropout=recipe.dropout)
-    return Trainer(network, digits(count), recipe, seed, torch.device(device))
+    return Trainer(network, digits(count), recipe, seed, torch.device(device), ranks)
