@@ -29,6 +29,7 @@ from rkcnn.model.create import create_model
 from rkcnn.record.lock import locked
 from rkcnn.record.result import Result, read_result
 from rkcnn.record.run import Run
+from rkcnn.record.shorter import find_shorter
 from rkcnn.record.source import commit, source_hash
 from rkcnn.train.checkpoint import keep, resume, tensors_of, write_whole
 from rkcnn.train.engine import Engine, start_engine
@@ -85,14 +86,17 @@ def train(
     out: str | Path = "runs",
     validation: int = 0,
     again: bool = False,
+    keep_seconds: float = KEEP_SECONDS,
     sources: Sources | None = None,
     own: Own | None = None,
     observer: Observer | None = None,
 ) -> list[Result]:
     """Train a network, one run for each seed, and return what came of them.
 
-    A run that is finished already is not run again, one that was broken off goes on where it stood. With a
-    `validation` split the errors are those of the held-out images, and the test set is not looked at.
+    A run that is finished already is not run again, one that was broken off goes on where it stood, and one with
+    more epochs goes on from a shorter one where the schedule allows. A checkpoint is kept after every epoch, and
+    within one every `keep_seconds`. With a `validation` split the errors are those of the held-out images, and the
+    test set is not looked at.
     """
     chosen = recipe_of(recipe) if isinstance(recipe, str) else recipe
     observer = observer or Observer()
@@ -117,7 +121,7 @@ def train(
         together = [waiting] if place.type == "cuda" else [[one] for one in waiting]
         for group in together:
             jobs = [_start(run, folder, training, test, place, engine, ranks, again, observer) for run, folder in group]
-            results |= _go(jobs, observer)
+            results |= _go(jobs, observer, keep_seconds)
     return [results[run.seed] for run in runs]
 
 
@@ -181,6 +185,9 @@ def _start(
             for old in (*folder.glob("checkpoint-*"), folder / "result.json"):
                 old.unlink(missing_ok=True)
         history, note = resume(folder, trainer, run.as_dict())
+        if not history and (shorter := find_shorter(run, folder)) is not None:
+            history, _ = resume(shorter.folder, trainer, shorter.identity)
+            note = f"goes on from the {len(history)} epochs in {shorter.folder}"
         return history, note, trainer.epoch, trainer.step
 
     history, note, trainer.epoch, trainer.step = ranks.first(go_on)
@@ -192,7 +199,7 @@ def _start(
     return job
 
 
-def _go(jobs: list[Job], observer: Observer) -> dict[int, Result]:
+def _go(jobs: list[Job], observer: Observer, keep_seconds: float) -> dict[int, Result]:
     """Train jobs side by side to their ends."""
     results: dict[int, Result] = {}
     ranks = jobs[0].trainer.ranks if jobs else Ranks()
@@ -201,7 +208,7 @@ def _go(jobs: list[Job], observer: Observer) -> dict[int, Result]:
         def between() -> None:
             observer.steps(jobs)
             now = time.monotonic()
-            due = any(now - job.kept > KEEP_SECONDS and not job.trainer.finished for job in jobs)
+            due = any(now - job.kept > keep_seconds and not job.trainer.finished for job in jobs)
             wish = ranks.most(2 if asked else 1 if due else 0)  # all ranks keep, and stop, after the same step
             if wish:
                 for job in jobs:

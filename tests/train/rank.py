@@ -57,12 +57,12 @@ def gradients(spec: str, ranks: Ranks) -> dict[str, Tensor]:
     return found
 
 
-def train(spec: str, out: str | Path, recipe: Recipe = RECIPE) -> Result:
+def train(spec: str, out: str | Path, keep_seconds: float = 60.0) -> Result:
     """A run on the first digits, to its end."""
-    load = rkcnn.run.load
+    load = rkcnn.run.load  # type: ignore[attr-defined]
     rkcnn.run.load = lambda *_: (digits(IMAGES), digits(20))  # type: ignore[attr-defined]
     try:
-        return rkcnn.run.train(spec, recipe=recipe, device="cpu", out=out)[0]
+        return rkcnn.run.train(spec, recipe=RECIPE, device="cpu", out=out, keep_seconds=keep_seconds)[0]
     finally:
         rkcnn.run.load = load  # type: ignore[attr-defined]
 
@@ -73,6 +73,7 @@ def compare(out: str) -> None:
         found = {spec: gradients(spec, ranks) for spec in GRADIENTS}
         if ranks.writes:
             torch.save(found, Path(out) / "gradients.pt")
+        (Path(out) / f"evaluations-{ranks.rank}").write_text(str(evaluations(ranks, agree=True)))
     for spec in RUNS:
         train(spec, out)
 
@@ -88,27 +89,31 @@ def interrupt(out: str, spec: str, rank: str, name: str, step: str) -> None:
         learn(self, indices, drawn)
 
     Trainer.learn = learn_or_die  # type: ignore[method-assign]
-    rkcnn.run.KEEP_SECONDS = -1.0
     try:
-        train(spec, out)
+        train(spec, out, keep_seconds=-1.0)
     except Stopped as stopped:
         print(f"rank {os.environ['RANK']}: {stopped}")
         sys.exit(3)
 
 
-def disagree(agree: str) -> None:
-    """abm under synchronised norms on shares that alone would converge apart; a wait of 5 s ends in an error."""
+def evaluations(ranks: Ranks, agree: bool) -> float:
+    """What abm took under synchronised norms on shares that alone would converge apart."""
+    torch.manual_seed(0)
+    network = create_model("ODENet-abm@k=4,norm=bn,tol=0.02", 10, 1).train()
+    model = ranks.wrap(network, sync_norm=True)
+    (period,) = (module for module in network.modules() if isinstance(module, OdePeriod))
+    if not agree:
+        period.solver = replace(period.solver, whole=HERE)
+    model(torch.randn(4, 1, 28, 28) * (5 if ranks.rank else 0.01)).sum().backward()
+    assert period.tally is not None
+    return period.tally.read().evaluations
+
+
+def disagree() -> None:
+    """A wait of more than 5 s ends in an error."""
     dist.init_process_group("gloo", timeout=timedelta(seconds=5))
     with join(CPU) as (ranks, _):
-        torch.manual_seed(0)
-        network = create_model("ODENet-abm@k=4,norm=bn,tol=0.02", 10, 1).train()
-        model = ranks.wrap(network, sync_norm=True)
-        (period,) = (module for module in network.modules() if isinstance(module, OdePeriod))
-        if agree == "no":
-            period.solver = replace(period.solver, whole=HERE)
-        model(torch.randn(4, 1, 28, 28) * (5 if ranks.rank else 0.01)).sum().backward()
-        assert period.tally is not None
-        print(f"evaluations {period.tally.read().evaluations}")
+        evaluations(ranks, agree=False)
     dist.destroy_process_group()
 
 

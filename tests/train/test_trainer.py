@@ -30,7 +30,8 @@ def test_a_step_by_hand() -> None:
     steps(other, 1)
     for p, old, g in zip(other.network.parameters(), before, gradients, strict=True):
         torch.testing.assert_close(p.detach(), old - 0.05 * (g + 0.01 * old), rtol=1e-5, atol=1e-6)
-    mean, wrong, seen = other.totals.tolist()
+    mean, wrong, seen, good = other.totals.tolist()
+    assert good == 1
     assert mean / 16 == pytest.approx(float(loss.detach()), rel=1e-5)
     assert (0 <= wrong <= 16, seen) == (True, 16)
 
@@ -77,4 +78,4 @@ def test_the_first_step_that_is_not_finite_is_remembered() -> None:
     with torch.no_grad():
         run.network.get_parameter("classifier.weight").fill_(torch.inf)
     steps(run, 2)
-    assert int(run.bad) == 1
+    assert int(run.totals[3]) == 1

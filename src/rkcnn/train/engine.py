@@ -41,14 +41,14 @@ class Engine:
 
 
 class Compiled(Engine):
-    """The network compiled for static shapes; a kept partial batch is a second shape."""
+    """Everything up to the loss compiled for static shapes; a kept partial batch is a second shape."""
 
     kind = "compile"
 
     def __init__(self, trainer: Trainer) -> None:
         super().__init__(trainer)
         warnings.filterwarnings("ignore", "TensorFloat32 tensor cores")  # fp32 is what the recipe asks for
-        trainer.model = torch.compile(trainer.model, dynamic=False)
+        trainer.loss = torch.compile(trainer.forward, dynamic=False)
 
 
 class Graph(Compiled):
