@@ -15,6 +15,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from rkcnn.cli import main
 from rkcnn.error import InputError
 from rkcnn.train.ranks import Ranks, join
 from train.bench import trainer
@@ -154,6 +155,17 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     with pytest.raises(InputError, match=r"2 ranks given for the 1 GPU\(s\)"), join(torch.device("cuda")):
         pass
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_bad_input_is_said_once_a_machine(
+    rank: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LOCAL_RANK", str(rank))
+    with pytest.raises(SystemExit) as ended:
+        main(["describe", "nothing"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1 - rank
 
 
 def test_a_rank_without_an_image_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from cyclopts import App, CycloptsError
@@ -25,5 +26,6 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         app(arguments, exit_on_error=False, print_error=False)
     except (InputError, CycloptsError) as error:
-        print(f"rkcnn: {' '.join(str(error).split())}", file=sys.stderr)
+        if os.environ.get("LOCAL_RANK", "0") == "0":  # torchrun's other ranks on this machine would say the same
+            print(f"rkcnn: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
