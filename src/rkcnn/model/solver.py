@@ -70,9 +70,9 @@ class Solver:
         """The states after each step.
 
         In evaluation each image converges, or adapts its step, by itself; in training the batch does
-        as a whole, since batch norm couples its images. A solve whose steps depend on the data keeps its
-        dropout masks, or their noise would pass for error; an implicit or adjoint one holds its batch norms
-        as well, and touches their running statistics once, at the solution.
+        as a whole, over all ranks, since batch norm couples its images. A solve whose steps depend on the data
+        keeps its dropout masks, or their noise would pass for error; an implicit or adjoint one holds its batch
+        norms as well, and touches their running statistics once, at the solution.
         """
         alone = self.per_image or (not f.training and self.method != "abm")
         touches = f.training and not y.is_meta and any(isinstance(module, BatchNorm) for module in f.modules())
