@@ -21,9 +21,11 @@ from torch import nn
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
 from rkcnn.data.own import Own
+from rkcnn.data.progress import Progress
 from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
 from rkcnn.evaluate.predict import Predictor
+from rkcnn.evaluate.weights import FILE, Facts
 from rkcnn.model.create import create_model
 from rkcnn.record.lock import locked
 from rkcnn.record.result import Result, read_result
@@ -42,13 +44,15 @@ KEEP_SECONDS = 60.0  # a checkpoint at least this often, beside the one after ea
 class Observer:
     """What is told while runs go on; a command line shows it, and this one says nothing."""
 
+    def found(self, folder: Path, result: Result) -> None: ...
+
     def begins(self, job: Job, note: str) -> None: ...
 
     def steps(self, jobs: Sequence[Job]) -> None: ...
 
     def epoch(self, job: Job, epoch: dict[str, Any]) -> None: ...
 
-    def ends(self, job: Job, result: Result, again: bool) -> None: ...
+    def ends(self, job: Job, result: Result) -> None: ...
 
 
 @dataclass
@@ -87,6 +91,7 @@ def train(
     again: bool = False,
     sources: Sources | None = None,
     own: Own | None = None,
+    progress: Progress | None = None,
     observer: Observer | None = None,
 ) -> list[Result]:
     """Train a network, one run for each seed, and return what came of them.
@@ -97,7 +102,7 @@ def train(
     chosen = recipe_of(recipe) if isinstance(recipe, str) else recipe
     observer = observer or Observer()
     ranks, place = join(pick_device(device))
-    training, test = load(data, sources, own)
+    training, test = load(data, sources, own, progress)
     if validation:
         training, test = training.split(validation)
     named = f"{data}~validation-{validation}" if validation else data
@@ -112,6 +117,7 @@ def train(
             done = folder / "result.json"
             if done.exists() and not again:
                 results[run.seed] = read_result(done)
+                observer.found(folder, results[run.seed])
             else:
                 waiting.append((run, folder))
         together = [waiting] if place.type == "cuda" else [[one] for one in waiting]
@@ -265,27 +271,11 @@ def _finish(job: Job, status: str, observer: Observer) -> Result:
             predictions = job.predictor.predictions(trainer.network).cpu().numpy()
             state = {name: value.detach().cpu().contiguous() for name, value in trainer.network.state_dict().items()}
         if result.finished:
-            write_whole(job.folder / "weights.safetensors", save(state, weights_facts(job)))
+            write_whole(job.folder / FILE, save(state, Facts.of(job.run.spec, images).as_metadata()))
             write_whole(job.folder / "predictions.npy", _npy(predictions.astype(np.int16)))
         write_whole(job.folder / "result.json", result.to_json())
-    observer.ends(job, result, again=False)
+    observer.ends(job, result)
     return result
-
-
-def weights_facts(job: Job) -> dict[str, str]:
-    """What a weight file says of itself: enough to use it, and no time or path, so that equal runs are equal files."""
-    import json
-
-    images = job.train
-    facts = {
-        "network": job.run.spec,
-        "channels": images.pixels.shape[1],
-        "size": list(images.pixels.shape[2:]),
-        "classes": list(images.classes),
-        "mean": list(images.mean),
-        "std": list(images.std),
-    }
-    return {"rkcnn": json.dumps(facts)}
 
 
 def _npy(array: np.ndarray[Any, Any]) -> bytes:
