@@ -127,6 +127,35 @@ def train(
     return [results[run.seed] for run in runs]
 
 
+def train_one(
+    spec: str = "RKCNN-R-2@k=32",
+    data: str = "mnist-mini",
+    recipe: str | Recipe = "mini",
+    seed: int = 0,
+    *,
+    device: str = "auto",
+    engine: str = "auto",
+    out: str | Path = "runs",
+    validation: int = 0,
+    again: bool = False,
+    observer: Observer | None = None,
+) -> Result:
+    """Train a network with one seed and return what came of it; this is `rkcnn.train`."""
+    (result,) = train(
+        spec,
+        data,
+        recipe,
+        (seed,),
+        device=device,
+        engine=engine,
+        out=out,
+        validation=validation,
+        again=again,
+        observer=observer,
+    )
+    return result
+
+
 def pick_device(name: str) -> torch.device:
     """A device by name; auto takes a GPU where there is one."""
     if name == "auto":

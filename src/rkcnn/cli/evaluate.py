@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -16,7 +16,7 @@ from rkcnn.error import InputError
 
 if TYPE_CHECKING:
     from rkcnn.data.images import Images
-    from rkcnn.evaluate.judgement import Judgement
+    from rkcnn.evaluate.judgement import Judgement, Mistake
     from rkcnn.record.result import Result
 
 SHOWN = 48  # mistakes on the contact sheet
@@ -126,9 +126,7 @@ def print_judgement(judgement: Judgement, classes: tuple[str, ...]) -> None:
         print(f"{'' if number else 'most often':12} {classes[i]} taken for {classes[j]}: {-count}")
 
 
-def save_pictures(
-    judgement: Judgement, images: Images, network: str, folder: Path
-) -> tuple[list[Path], list[str]]:
+def save_pictures(judgement: Judgement, images: Images, network: str, folder: Path) -> tuple[list[Path], list[str]]:
     """The confusion matrix and the worst mistakes; paths, and a line about what could not be drawn."""
     from rkcnn.data.disk import writing_to
     from rkcnn.data.sheet import draw_chosen, save_sheet
@@ -147,11 +145,11 @@ def save_pictures(
         notes.append("note         no confusion matrix drawn: matplotlib is not installed here")
     if judgement.worst:
         chosen = [(mistake.image, _caption(mistake, images.classes)) for mistake in judgement.worst[:SHOWN]]
-        about = f"the {len(chosen)} surest of {judgement.wrong} mistakes: what it is > what it was taken for, how surely"
+        about = f"the {len(chosen)} surest of {judgement.wrong} mistakes: what it is, what it was taken for, how surely"
         save_sheet(draw_chosen(images, chosen, [title, about]), folder / "mistakes.png")
         paths.append(folder / "mistakes.png")
     return paths, notes
 
 
-def _caption(mistake: Any, classes: tuple[str, ...]) -> str:
-    return f"{classes[mistake.label][:10]} > {classes[mistake.taken_for][:10]} {100 * mistake.probability:.0f} %"
+def _caption(mistake: Mistake, classes: tuple[str, ...]) -> str:
+    return f"{classes[mistake.label][:9]} as {classes[mistake.taken_for][:9]} {100 * mistake.probability:.0f} %"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 from statistics import mean, stdev
 
 from rkcnn.record.result import Result
@@ -83,13 +84,12 @@ def summarise(results: Sequence[Result], folders: Sequence[Path]) -> Iterator[st
 def suggest(result: Result, folder: Path) -> Iterator[str]:
     """What to try next, each as a command with what it is for."""
     other = "ResNet@k=32" if result.run["spec"] != "ResNet@k=32" else "RKCNN-R-2@k=32"
-    ideas = [(f"rkcnn evaluate {folder}", "what it gets wrong, and how sure it is")]
+    ideas = [(f"rkcnn evaluate {quote(str(folder))}", "what it gets wrong, and how sure it is")]
     if result.run["data"] == "mnist-mini":
         ideas.append((f"rkcnn train {other}", "a rival, in the same way"))
     ideas.append(("rkcnn runs", "all results side by side"))
     for i, (command, about) in enumerate(ideas):
-        yield f"{'' if i else 'next':9} {command}"
-        yield f"{'':13} {about}"
+        yield f"{'' if i else 'next':9} {command}  # {about}"
 
 
 def best_epoch(result: Result) -> int:

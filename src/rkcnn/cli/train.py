@@ -85,7 +85,7 @@ def train(
 
     first = os.environ.get("RANK", "0") == "0"  # of several ranks one speaks
     console = Console(stderr=json_, quiet=not first)
-    with Watch(console) as watch:
+    with Watch(console, several=seeds > 1) as watch:
         try:
             results = go(
                 name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -18,23 +19,25 @@ from rkcnn.record.run import recipe_text
 from rkcnn.run import Job, Observer
 
 REFRESH = 0.2  # seconds between two looks at the position: a step of a small network takes 1 ms
+WINDOW = 60.0  # seconds that the rate is measured over: a busy start is forgotten
 
 
 class Watch(Observer):
     """Tells what will happen, shows a bar on a terminal or a line an epoch elsewhere, and draws each course."""
 
-    def __init__(self, console: Console) -> None:
-        self.console = console
+    def __init__(self, console: Console, several: bool = False) -> None:
+        self.console, self.several = console, several
         self.folders: dict[int, Path] = {}  # by seed
         self.jobs: Sequence[Job] = ()  # those on their way
         self._bar = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
+            BarColumn(bar_width=None),
             TextColumn("{task.fields[news]}"),
             console=console,
+            expand=True,  # the bar takes what the news leaves: 8 of 80 columns
         )
         self._tasks: dict[int, TaskID] = {}
-        self._began: dict[int, tuple[float, int]] = {}
+        self._marks: dict[int, deque[tuple[float, int]]] = {}  # (time, steps done) of the last minute
         self._looked = 0.0
         self._told = False
 
@@ -42,7 +45,8 @@ class Watch(Observer):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._bar.stop()
+        if self._tasks:
+            self._bar.stop()
 
     def found(self, folder: Path, result: Result) -> None:
         self.folders[result.run["seed"]] = folder
@@ -58,24 +62,31 @@ class Watch(Observer):
             self._say(f"note      {note}")
         stands = _done(job)
         self._say(f"seed      {seed}" + (f", continues at {position(job)}" if stands else ""))
-        self._began[seed] = time.monotonic(), stands
+        self._marks[seed] = deque([(time.monotonic(), stands)])
         if self.console.is_terminal:
             total = job.run.recipe.epochs * job.trainer.steps
-            self._tasks[seed] = self._bar.add_task(f"seed {seed}", total=total, completed=stands, news="")
+            self._tasks[seed] = self._bar.add_task(
+                f"seed {seed}" * self.several, total=total, completed=stands, news=""
+            )
             self._bar.start()
 
     def steps(self, jobs: Sequence[Job]) -> None:
         self.jobs = jobs
         now = time.monotonic()
-        if now - self._looked < REFRESH or not self._tasks:
+        if now - self._looked < REFRESH:
             return
         self._looked = now
         for job in jobs:
-            self._bar.update(self._tasks[job.run.seed], completed=_done(job), news=self._news(job))
+            marks = self._marks[job.run.seed]
+            marks.append((now, _done(job)))
+            while len(marks) > 2 and now - marks[1][0] > WINDOW:
+                marks.popleft()
+            if job.run.seed in self._tasks:
+                self._bar.update(self._tasks[job.run.seed], completed=_done(job), news=self._news(job))
 
     def epoch(self, job: Job, epoch: dict[str, Any]) -> None:
         if not self.console.is_terminal:
-            self._say(self._news(job))
+            self._say(f"seed {job.run.seed}  " * self.several + self._news(job))
 
     def ends(self, job: Job, result: Result) -> None:
         if job.run.seed in self._tasks:
@@ -84,22 +95,24 @@ class Watch(Observer):
             self._say(*draw_course(job.folder, result))
 
     def _news(self, job: Job) -> str:
-        """Epoch, the last whole epoch's loss and errors, images/s, time left."""
-        total = job.run.recipe.epochs
-        began, stood = self._began[job.run.seed]
-        done = _done(job)
-        seconds = time.monotonic() - began
-        rate = (done - stood) / seconds if seconds > 0 else 0.0
-        parts = [f"epoch {min(len(job.history) + self.console.is_terminal, total):{len(str(total))}}/{total}"]
+        """Epoch, the last whole one's loss, training and test error, images/s, time left: briefly beside a bar."""
+        brief = bool(self._tasks)
+        total, done = job.run.recipe.epochs, _done(job)
+        began, stood = self._marks[job.run.seed][0]
+        rate = (done - stood) / max(time.monotonic() - began, 1e-9)
+        number = min(len(job.history) + brief, total)  # a bar shows the epoch that is going on
+        parts = [f"epoch {number:{len(str(total))}}/{total}"]
         if job.history:
             last = job.history[-1]
             held = "validation" if "~validation-" in job.run.data else "test"
+            word = "" if brief else "error "
             parts.append(f"loss {last['loss']:.4f}")
-            parts.append(f"error train {percent(last['error'])}, {held} {percent(last['test_error'])}")
+            parts.append(f"train {word}{percent(last['error'])}")
+            parts.append(f"{held} {word}{percent(last['test_error'])}")
         if rate:
-            parts.append(f"{rate * job.run.recipe.batch:,.0f} images/s")
+            parts.append(f"{rate * job.run.recipe.batch:,.0f} {'img' if brief else 'images'}/s")
             parts.append(f"{clock((total * job.trainer.steps - done) / rate)} left")
-        return "  ".join(parts)
+        return (" " if brief else "  ").join(parts)
 
     def _say(self, *lines: str) -> None:
         for line in lines:

@@ -63,9 +63,7 @@ def judge(logits: Tensor, labels: Tensor, classes: int) -> Judgement:
         confusion=tuple(tuple(row) for row in confusion.tolist()),
         nll=float(F.cross_entropy(logits, labels)),
         ece=calibration_error(probability, right),
-        worst=tuple(
-            Mistake(i, int(labels[i]), int(predicted[i]), float(probability[i])) for i in mistaken.tolist()
-        ),
+        worst=tuple(Mistake(i, int(labels[i]), int(predicted[i]), float(probability[i])) for i in mistaken.tolist()),
     )
 
 

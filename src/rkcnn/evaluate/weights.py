@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
@@ -62,7 +63,7 @@ def read_weights(path: Path) -> tuple[nn.Module, Facts]:
         what = "a checkpoint" if path.name.startswith("checkpoint-") else "not a weight file of rkcnn"
         raise InputError(f"{path} is {what}; give a finished run's folder or its {FILE}")
     try:
-        given = json.loads(told)
+        given: dict[str, Any] = json.loads(told)
         facts = Facts(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
         network = create_model(facts.network, len(facts.classes), facts.channels)
     except (ValueError, TypeError, AttributeError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,9 @@ class Run:
         return Path(*(_safe(part) for part in parts))
 
     def as_dict(self) -> dict[str, Any]:
-        return {"data": self.data, "spec": self.spec, "recipe": self.recipe.as_dict(), "seed": self.seed}
+        """As JSON gives it back, so that two can be compared."""
+        facts = {"data": self.data, "spec": self.spec, "recipe": self.recipe.as_dict(), "seed": self.seed}
+        return json.loads(json.dumps(facts))
 
 
 def recipe_text(values: dict[str, Any]) -> str:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours: told apart by colour-blind readers, and by their lightness in grey print.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
-_STYLE = {"svg.fonttype": "none", "svg.hashsalt": "rkcnn"}  # text stays text; equal figures are equal files
 
 
 def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
@@ -24,7 +23,8 @@ def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
     for path in paths:
         content = io.BytesIO()
         kind = path.suffix[1:]
-        with rc_context(_STYLE):
+        # Text stays text, and equal figures are equal files.
+        with rc_context({"svg.fonttype": "none", "svg.hashsalt": "rkcnn"}):
             figure.savefig(content, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
         part = path.with_name(f".{path.name}.part")
         with writing_to(path, "name another folder"):
