@@ -7,6 +7,7 @@ from pathlib import Path
 from shlex import quote
 from statistics import mean, stdev
 
+from rkcnn.error import InputError
 from rkcnn.record.result import Result
 from rkcnn.record.source import source_hash
 
@@ -31,16 +32,16 @@ def clock(seconds: float) -> str:
 
 def recall(folder: Path, result: Result) -> Iterator[str]:
     """A run that is finished already: that it is, how to repeat it, and whether other source made it."""
-    what = "finished" if result.finished else result.status
-    yield f"seed {result.run['seed']} is {what} already, in {folder}; --again repeats it"
+    what = "is finished" if result.finished else "diverged"
+    yield f"seed {result.run['seed']} {what} already, in {folder}; --again repeats it"
     if result.source != source_hash():
         yield f"  it was made by other source ({result.source}, commit {result.commit or 'unknown'})"
 
 
 def draw_course(folder: Path, result: Result) -> Iterator[str]:
     """Draw a run's curves into its folder; a line if that can't be done, which costs the run nothing."""
-    from rkcnn.error import InputError
-
+    if not result.epochs:
+        return
     try:
         from rkcnn.report.curves import draw_curves
         from rkcnn.report.picture import save_figure

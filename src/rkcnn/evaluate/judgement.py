@@ -73,7 +73,8 @@ def wilson(wrong: int, images: int, z: float = NORMAL_95) -> tuple[float, float]
     middle = p + z * z / (2 * images)
     half = z * sqrt(p * (1 - p) / images + z * z / (4 * images * images))
     scale = 1 + z * z / images
-    return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
+    low, high = (middle - half) / scale, (middle + half) / scale
+    return max(0.0, min(low, p)), min(1.0, max(high, p))  # rounding leaves the share itself inside
 
 
 def calibration_error(probability: Tensor, right: Tensor) -> float:

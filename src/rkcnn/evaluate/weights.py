@@ -64,7 +64,8 @@ def read_weights(path: Path) -> tuple[nn.Module, Facts]:
         raise InputError(f"{path} is {what}; give a finished run's folder or its {FILE}")
     try:
         given: dict[str, Any] = json.loads(told)
-        facts = Facts(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
+        given |= {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+        facts = Facts(**given)
         network = create_model(facts.network, len(facts.classes), facts.channels)
     except (ValueError, TypeError, AttributeError) as error:
         raise InputError(f"{path} doesn't say of which network it is: {error}") from None

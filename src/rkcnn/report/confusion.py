@@ -36,14 +36,14 @@ def draw_confusion(confusion: Sequence[Sequence[int]], classes: Sequence[str], t
     top = float(wrong.filled(0.0).max()) or 1.0
     image = axes.imshow(wrong, cmap=shades, vmin=0, vmax=top)
     figure.colorbar(image, ax=axes, shrink=0.8, label="% of the true class")
-    axes.set(xlabel="taken for", ylabel="true class", title=title)
-    axes.title.set_fontsize(11)
+    axes.set(xlabel="taken for", ylabel="true class")
+    axes.set_title(title, fontsize=11, parse_math=False)  # a path or a class name may hold a $
     step = 1 if number <= MOST_NAMES else -(-number // MOST_NAMES)
     ticks = range(0, number, step)
     names = [classes[i][:14] for i in ticks]
     long = sum(map(len, names)) > 50
-    axes.set_xticks(ticks, names, rotation=90 if long else 0, fontsize=8)
-    axes.set_yticks(ticks, names, fontsize=8)
+    axes.set_xticks(ticks, names, rotation=90 if long else 0, fontsize=8, parse_math=False)
+    axes.set_yticks(ticks, names, fontsize=8, parse_math=False)
     if number <= MOST_NUMBERS:
         for row, column in zip(*counts.nonzero(), strict=True):
             dark = row != column and shares[row, column] > 0.4 * top
