@@ -116,8 +116,10 @@ def train(
                 stack.enter_context(locked(folder))
             done = folder / "result.json"
             if done.exists() and not again:
-                results[run.seed] = read_result(done)
-                observer.found(folder, results[run.seed])
+                results[run.seed] = result = read_result(done)
+                if (result.run, result.data.get("train_sha256")) != (run.as_dict(), training.pixels_sha256):
+                    raise InputError(f"{folder} holds a result of other images; name another --out or give --again")
+                observer.found(folder, result)
             else:
                 waiting.append((run, folder))
         together = [waiting] if place.type == "cuda" else [[one] for one in waiting]

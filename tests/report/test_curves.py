@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
-from outcome import outcome
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
 from PIL import Image
 
+from outcome import outcome
 from rkcnn.data.disk import DiskError
 from rkcnn.report.curves import draw_curves
 from rkcnn.report.picture import save_figure
@@ -18,14 +21,17 @@ def words(svg: Path) -> str:
     return " ".join(re.findall(r">([^<>]+)</text>", svg.read_text()))
 
 
+def points(line: Line2D) -> NDArray[np.float64]:
+    return np.asarray(line.get_xydata())
+
+
 def test_lines_are_the_results_in_percent() -> None:
     errors, losses = draw_curves(outcome()).axes
     learnt, tested, best, last = errors.lines
-    assert list(tested.get_xdata()) == [1, 2, 3]
-    assert list(tested.get_ydata()) == pytest.approx([50, 2, 3])
-    assert list(learnt.get_ydata()) == pytest.approx([25, 1, 1.5])
-    assert (list(best.get_xdata()), list(last.get_xdata())) == ([2], [3])
-    assert list(losses.lines[0].get_ydata()) == pytest.approx([1.5, 0.06, 0.09])
+    assert points(tested) == pytest.approx(np.array([(1, 50), (2, 2), (3, 3)]))
+    assert points(learnt) == pytest.approx(np.array([(1, 25), (2, 1), (3, 1.5)]))
+    assert np.concatenate([points(best), points(last)]) == pytest.approx(np.array([(2, 2), (3, 3)]))
+    assert points(losses.lines[0]) == pytest.approx(np.array([(1, 1.5), (2, 0.06), (3, 0.09)]))
     assert learnt.get_linestyle() != tested.get_linestyle(), "told apart without colour"
     assert best.get_fillstyle() == "none"
 
