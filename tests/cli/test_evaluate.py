@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,6 +86,16 @@ def test_a_difference_from_the_record_is_said(rkcnn: Run, run: Path) -> None:
     assert "recorded     1.00 % when it was trained: NOT THE SAME" in rkcnn("evaluate", str(run))[1]
 
 
+def test_without_matplotlib_it_says_so(rkcnn: Run, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, out, _ = rkcnn("evaluate", str(run))
+    assert code == 0
+    assert "note         no confusion matrix drawn: matplotlib is not installed here\n" in out
+    assert not (run / "confusion.png").exists()
+
+
 def refused(answer: tuple[int, str, str], says: str) -> None:
     code, out, err = answer
     assert (code, out) == (2, "")
@@ -124,9 +135,9 @@ def test_a_run_that_diverged(rkcnn: Run, run: Path) -> None:
 @pytest.mark.parametrize(
     ("shape", "classes", "says"),
     [
-        ((28, 28, 3), 10, "it has 3 channels, and 1 channels were learnt"),
-        ((32, 32, 1), 10, "it has images of 32 x 32, and images of 28 x 28 were learnt"),
-        ((28, 28, 1), 4, "it has 4 classes, and 10 classes were learnt"),
+        ((28, 28, 3), 10, "it has 3 channels, and the network learnt 1 channel"),
+        ((32, 32, 1), 10, "it has images of 32 x 32, and the network learnt images of 28 x 28"),
+        ((28, 28, 1), 4, "it has 4 classes, and the network learnt 10 classes"),
     ],
 )
 def test_a_set_that_does_not_fit(

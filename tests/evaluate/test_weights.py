@@ -85,9 +85,12 @@ def test_images_that_do_not_fit(digits: Images) -> None:
             replace(digits, pixels=digits.pixels.expand(-1, 3, -1, -1), mean=(0.0,) * 3, std=(1.0,) * 3),
             "has 3 channels",
         ),
-        (replace(digits, pixels=digits.pixels[..., :24]), "has images of 28 x 24, and images of 28 x 28 were learnt"),
-        (replace(digits, classes=(*digits.classes, "more")), "has 11 classes, and 10 classes were learnt"),
-        (replace(digits, classes=names), "has class 'class 0', and class '0' were learnt"),
+        (
+            replace(digits, pixels=digits.pixels[..., :24]),
+            "has images of 28 x 24, and the network learnt images of 28 x 28",
+        ),
+        (replace(digits, classes=(*digits.classes, "more")), "has 11 classes, and the network learnt 10 classes"),
+        (replace(digits, classes=names), "has class 'class 0', and the network learnt class '0'"),
     ):
         with pytest.raises(InputError, match=says):
             facts.fit(other)

@@ -69,10 +69,11 @@ def summarise(results: Sequence[Result], folders: Sequence[Path]) -> Iterator[st
     errors = [result.error for result in results if result.error is not None]
     if len(errors) > 1:
         yield f"          mean of {len(errors)} seeds {percent(mean(errors))} +- {percent(stdev(errors))}"
-    seconds = sum(result.seconds for result in results)
+    seconds = mean(result.seconds for result in results)
     rate = mean(result.images_per_second for result in results)
     peak = max(result.peak_bytes for result in results)
-    yield f"time      {clock(seconds)}, {rate:,.0f} images/s, {peak / 1e6:,.0f} MB of memory at most"
+    each = " a run" * (len(results) > 1)
+    yield f"time      {clock(seconds)}{each}, {rate:,.0f} images/s{each}, {peak / 1e6:,.0f} MB of memory at most"
     for folder in folders:
         yield f"folder    {folder}"
     there = [(name, about) for name, about in FILES.items() if (folders[0] / name).exists()]

@@ -104,7 +104,8 @@ def train(
             )
         except (Stopped, KeyboardInterrupt) as stop:
             signal = str(stop) or "SIGINT"
-            where = "".join(f" seed {job.run.seed} at {position(job)}," for job in watch.jobs)
+            going = [job for job in watch.jobs if not job.trainer.finished]
+            where = "".join(f" seed {job.run.seed} at {position(job)}," for job in going)
             if first:
                 print(f"rkcnn: stopped by {signal};{where} the same command continues", file=sys.stderr)
             return CODES[signal]

@@ -41,13 +41,15 @@ class Facts:
         """The images, normalised as those the network was trained on; a sentence if they are not of that kind."""
         theirs = Facts.of(self.network, images)
         for given, wanted in (
-            (f"{theirs.channels} channels", f"{self.channels} channels"),
+            (_many(theirs.channels, "channel", "s"), _many(self.channels, "channel", "s")),
             ("images of {} x {}".format(*theirs.size), "images of {} x {}".format(*self.size)),
-            (f"{len(theirs.classes)} classes", f"{len(self.classes)} classes"),
+            (_many(len(theirs.classes), "class", "es"), _many(len(self.classes), "class", "es")),
             *((f"class {one!r}", f"class {other!r}") for one, other in zip(theirs.classes, self.classes, strict=False)),
         ):
             if given != wanted:
-                raise InputError(f"{images.name} doesn't fit {self.network}: it has {given}, and {wanted} were learnt")
+                raise InputError(
+                    f"{images.name} doesn't fit {self.network}: it has {given}, and the network learnt {wanted}"
+                )
         return replace(images, mean=self.mean, std=self.std)
 
 
@@ -74,3 +76,7 @@ def read_weights(path: Path) -> tuple[nn.Module, Facts]:
     except RuntimeError:
         raise InputError(f"{path} says it is of {facts.network}, and holds weights of another network") from None
     return network.eval(), facts
+
+
+def _many(number: int, noun: str, ending: str) -> str:
+    return f"{number} {noun}{ending * (number != 1)}"
