@@ -85,8 +85,9 @@ def train(
 
     first = os.environ.get("RANK", "0") == "0"  # of several ranks one speaks
     console = Console(stderr=json_, quiet=not first)
-    with Watch(console, several=seeds > 1) as watch:
-        try:
+    watch = Watch(console, several=seeds > 1)
+    try:
+        with watch:
             results = go(
                 name,
                 data,
@@ -102,13 +103,13 @@ def train(
                 progress=Progress(sys.stderr if first else None),
                 observer=watch,
             )
-        except (Stopped, KeyboardInterrupt) as stop:
-            signal = str(stop) or "SIGINT"
-            going = [job for job in watch.jobs if not job.trainer.finished]
-            where = "".join(f" seed {job.run.seed} at {position(job)}," for job in going)
-            if first:
-                print(f"rkcnn: stopped by {signal};{where} the same command continues", file=sys.stderr)
-            return CODES[signal]
+    except (Stopped, KeyboardInterrupt) as stop:
+        signal = str(stop) or "SIGINT"
+        going = [job for job in watch.jobs if not job.trainer.finished]
+        where = "".join(f" seed {job.run.seed} at {position(job)}," for job in going)
+        if first:
+            print(f"rkcnn: stopped by {signal};{where} the same command continues", file=sys.stderr)
+        return CODES[signal]
     folders = [watch.folders[result.run["seed"]] for result in results]
     if first and json_:
         print(json.dumps([{"folder": str(f), **asdict(r)} for f, r in zip(folders, results, strict=True)], indent=1))
