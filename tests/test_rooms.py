@@ -64,3 +64,18 @@ def test_record_and_report_load_no_torch() -> None:
 
 def test_names_say_something() -> None:
     assert not {file for file in FILES if VAGUE & {part.removesuffix(".py") for part in file.parts}}
+
+
+def test_train_has_no_way_to_reach_a_test_set() -> None:
+    """Nothing that train/ imports, itself or through others, can load a set or asks a network about one."""
+    names = {".".join(file.relative_to(SOURCE.parent).with_suffix("").parts): file for file in FILES}
+    reached: set[str] = set()
+    waiting = [file for file in FILES if room_of(file) == "train"]
+    while waiting:
+        for name in imported(ast.walk(ast.parse(waiting.pop().read_text()))):
+            for module in {name, name.rpartition(".")[0]} & names.keys() - reached:
+                reached.add(module)
+                waiting.append(names[module])
+    assert "rkcnn.data.batches" in reached
+    loads = ("rkcnn.data.load", "rkcnn.data.obtain", "rkcnn.data.store", "rkcnn.evaluate", "rkcnn.run")
+    assert not [name for name in reached if name.startswith(loads)]

@@ -30,6 +30,7 @@ from rkcnn.model.create import create_model
 from rkcnn.record.lock import locked
 from rkcnn.record.result import Result, read_result
 from rkcnn.record.run import Run
+from rkcnn.record.shorter import find_shorter
 from rkcnn.record.source import commit, source_hash
 from rkcnn.train.checkpoint import keep, resume, write_whole
 from rkcnn.train.engine import Engine, start_engine
@@ -89,6 +90,7 @@ def train(
     out: str | Path = "runs",
     validation: int = 0,
     again: bool = False,
+    keep_seconds: float = KEEP_SECONDS,
     sources: Sources | None = None,
     own: Own | None = None,
     progress: Progress | None = None,
@@ -96,8 +98,10 @@ def train(
 ) -> list[Result]:
     """Train a network, one run for each seed, and return what came of them.
 
-    A run that is finished already is not run again, one that was broken off goes on where it stood. With a
-    `validation` split the errors are those of the held-out images, and the test set is not looked at.
+    A run that is finished already is not run again, one that was broken off goes on where it stood, and one with
+    more epochs goes on from a shorter one where the schedule allows. A checkpoint is kept after every epoch, and
+    within one every `keep_seconds`. With a `validation` split the errors are those of the held-out images, and the
+    test set is not looked at.
     """
     chosen = recipe_of(recipe) if isinstance(recipe, str) else recipe
     observer = observer or Observer()
@@ -125,7 +129,7 @@ def train(
         together = [waiting] if place.type == "cuda" else [[one] for one in waiting]
         for group in together:
             jobs = [_start(run, folder, training, test, place, engine, ranks, again, observer) for run, folder in group]
-            results |= _go(jobs, observer)
+            results |= _go(jobs, observer, keep_seconds)
     return [results[run.seed] for run in runs]
 
 
@@ -209,6 +213,9 @@ def _start(
         for old in (*folder.glob("checkpoint-*"), folder / "result.json"):
             old.unlink(missing_ok=True)
     history, note = resume(folder, trainer, run.as_dict())
+    if not history and (shorter := find_shorter(run, folder)) is not None:
+        history, _ = resume(shorter.folder, trainer, shorter.identity)
+        note = f"goes on from the {len(history)} epochs in {shorter.folder}"
     chosen, why = start_engine(engine, trainer)
     job = Job(run, folder, training, Predictor(test, device, run.recipe.precision), chosen, history)
     observer.begins(job, "; ".join(filter(None, (why, note))))
@@ -216,7 +223,7 @@ def _start(
     return job
 
 
-def _go(jobs: list[Job], observer: Observer) -> dict[int, Result]:
+def _go(jobs: list[Job], observer: Observer, keep_seconds: float) -> dict[int, Result]:
     """Train jobs side by side to their ends."""
     results: dict[int, Result] = {}
     with stop_signals() as asked:
@@ -228,7 +235,7 @@ def _go(jobs: list[Job], observer: Observer) -> dict[int, Result]:
                     job.keep()
                 raise Stopped(asked[0])
             for job in jobs:
-                if time.monotonic() - job.kept > KEEP_SECONDS and not job.trainer.finished:
+                if time.monotonic() - job.kept > keep_seconds and not job.trainer.finished:
                     job.keep()
 
         for i, outcome in fit([job.engine for job in jobs], between):

@@ -44,7 +44,7 @@ def tensors_of(trainer: Trainer) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {f"network.{name}": value for name, value in trainer.network.state_dict().items()}
     found |= {f"momentum.{name}": value for name, value in zip(names, trainer.sgd.buffers, strict=True)}
     found |= {f"average.{name}": value for name, value in zip(names, trainer.averaged, strict=False)}
-    return found | {"totals": trainer.totals, "bad": trainer.bad, "cursor": trainer.cursor}
+    return found | {"totals": trainer.totals}
 
 
 def keep(folder: Path, trainer: Trainer, identity: dict[str, Any], history: list[dict[str, Any]]) -> Path:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rkcnn.model.period import Period
+from rkcnn.model.tally import Took
 from rkcnn.train.engine import Engine
 from rkcnn.train.trainer import Trainer
 
@@ -23,6 +24,7 @@ class Epoch:
     images_per_second: float
     unconverged: float | None  # share of solves that did not converge, where a solver can fail to
     evaluations: float | None  # of f a solve, where the data decides
+    backward_evaluations: float | None  # of f for a solve's gradient, where that is solved for
 
 
 class Diverged(ArithmeticError):
@@ -69,13 +71,13 @@ def _finish_epoch(engine: Engine, seconds: float, steps: int) -> Epoch | Diverge
     """Read the totals, and stand at the start of the next epoch."""
     engine.wait()
     trainer = engine.trainer
-    bad = int(trainer.bad)
     number = trainer.epoch
-    lr = trainer.recipe.lr_at(number, max(bad, 0), trainer.steps)
-    if bad >= 0:
-        return Diverged(number, bad, lr)
-    loss, wrong, seen = trainer.ranks.sum(trainer.totals).tolist()
-    unconverged, evaluations = _solver_status(trainer)
+    loss, wrong, seen, _ = trainer.ranks.sum(trainer.totals).tolist()
+    good = int(trainer.totals[3])
+    lr = trainer.recipe.lr_at(number, min(good, trainer.steps - 1), trainer.steps)
+    if good < trainer.steps:
+        return Diverged(number, good, lr)
+    took = _solves(trainer)
     trainer.epoch += 1
     trainer.begin_epoch()
     return Epoch(
@@ -85,16 +87,18 @@ def _finish_epoch(engine: Engine, seconds: float, steps: int) -> Epoch | Diverge
         lr,
         seconds,
         steps * trainer.recipe.batch / seconds,
-        unconverged,
-        evaluations,
+        took and took.unconverged,
+        took and took.evaluations,
+        took and took.backward_evaluations,
     )
 
 
-def _solver_status(trainer: Trainer) -> tuple[float | None, float | None]:
+def _solves(trainer: Trainer) -> Took | None:
+    """What the epoch's solves took, a mean over the periods; None where nothing depends on the data."""
     tallies = [m.tally for m in trainer.network.modules() if isinstance(m, Period) and m.tally is not None]
     if not tallies:
-        return None, None
+        return None
     read = [tally.read() for tally in tallies]
     for tally in tallies:
         tally.reset()
-    return tuple(sum(values) / len(values) for values in zip(*read, strict=True))
+    return Took(*(sum(values) / len(values) for values in zip(*read, strict=True)))

@@ -31,8 +31,8 @@ class Trainer:
     """A network, its optimiser and its batches at a position (epoch, step).
 
     What happens at a step is a function of the weights, the buffers and (seed, epoch, step) alone: no random state
-    has to be kept. `totals` holds the epoch so far on the device: loss, wrong, seen, and the first step whose loss
-    was not finite.
+    has to be kept. `totals` holds the epoch so far on the device: loss, wrong, seen, and how many steps had a finite
+    loss, which stops counting at the first that had not.
     """
 
     def __init__(
@@ -60,15 +60,13 @@ class Trainer:
             world=self.ranks.world,
             device=device,
         )
-        # What a step calls: the network, wrapped or compiled.
-        self.model: Callable[[Tensor], Tensor] = self.ranks.wrap(self.network)
+        self.model = self.ranks.wrap(self.network)
+        self.loss: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = self.forward  # or that, compiled
         self.sgd = SGD(self.network.parameters(), recipe.momentum, recipe.nesterov, recipe.weight_decay)
         self.averaged = [p.detach().clone() for p in self.network.parameters()] if recipe.average else []
         self.epoch = self.step = 0
         self.lr = torch.zeros((), device=device)
-        self.totals = torch.zeros(3, dtype=torch.float64, device=device)  # loss, wrong, seen
-        self.bad = torch.full((), -1, dtype=torch.long, device=device)  # the first step whose loss was not finite
-        self.cursor = torch.zeros((), dtype=torch.long, device=device)
+        self.totals = torch.zeros(4, dtype=torch.float64, device=device)
 
     @property
     def steps(self) -> int:
@@ -81,10 +79,10 @@ class Trainer:
     def state(self) -> list[Tensor]:
         """Every tensor that a step changes."""
         network = [*self.network.parameters(), *self.network.buffers()]
-        return [*network, *self.sgd.buffers, *self.averaged, self.totals, self.bad, self.cursor]
+        return [*network, *self.sgd.buffers, *self.averaged, self.totals]
 
-    def learn(self, indices: Tensor, drawn: Tensor) -> None:
-        """One step on those images with those draws: the only code that trains, whatever engine runs it."""
+    def forward(self, indices: Tensor, drawn: Tensor) -> tuple[Tensor, Tensor]:
+        """The summed loss of those images with those draws, and (loss, wrong, seen) for the totals."""
         batch = self.batches.make(indices, drawn)
         pixels = batch.pixels.contiguous(memory_format=self.layout)
         with Precision(self.recipe.precision).autocast(self.device):
@@ -92,6 +90,14 @@ class Trainer:
         losses = F.cross_entropy(
             logits.float(), batch.labels, reduction="sum", label_smoothing=self.recipe.label_smoothing
         )
+        with torch.no_grad():
+            wrong = (logits.argmax(1) != batch.labels).sum()
+            facts = torch.stack([losses.double(), wrong.double(), torch.full_like(wrong, len(indices)).double()])
+        return losses, facts
+
+    def learn(self, indices: Tensor, drawn: Tensor) -> None:
+        """One step on those images with those draws: the only code that trains, whatever engine runs it."""
+        losses, facts = self.loss(indices, drawn)
         whole = len(indices) if self.ranks.world == 1 else self.batches.whole(self.step)
         for parameter in self.network.parameters():
             parameter.grad = None
@@ -100,16 +106,12 @@ class Trainer:
         with torch.no_grad():
             if self.averaged:
                 torch._foreach_lerp_(self.averaged, list(self.network.parameters()), 1 - self.recipe.average)
-            loss, wrong = losses.detach().double(), (logits.argmax(1) != batch.labels).sum().double()
-            self.totals += torch.stack([loss, wrong, torch.full_like(loss, len(indices))])
-            broken = ~loss.isfinite() & (self.bad < 0)
-            self.bad.copy_(torch.where(broken, self.cursor, self.bad))
-            self.cursor += 1
+            self.totals[:3] += facts
+            self.totals[3] += self.totals[0].isfinite()
 
     def begin_epoch(self) -> None:
         self.step = 0
-        for tensor, value in ((self.totals, 0), (self.bad, -1), (self.cursor, 0)):
-            tensor.fill_(value)
+        self.totals.zero_()
 
     def prepare(self) -> tuple[Tensor, Tensor]:
         """Set the learning rate, and the seed where the step draws dropout masks; the step's images and draws."""

@@ -1,0 +1,214 @@
+"""The corridor: what is broken off goes on, bit for bit, and nothing is done twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from rkcnn.data.load import load
+from rkcnn.error import InputError
+from rkcnn.record.result import Result, read_result
+from rkcnn.record.source import source_hash
+from rkcnn.run import Job, Observer, train
+from rkcnn.train.recipe import recipe_of
+
+SPEC = "RKCNN-R-2@k=4"
+CHANGES = {"epochs": "3", "batch": "64", "lr": "0.05", "milestones": "2", "drop_last": "off"}
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """400 + 100 real digits as an own set: seven steps an epoch, the last a kept partial batch of 16."""
+    path = tmp_path_factory.mktemp("data") / "digits.npz"
+    parts = {}
+    for images, name, count in zip(load("mnist-mini"), ("train", "test"), (400, 100), strict=True):
+        parts[f"x_{name}"] = images.pixels[:count, 0].numpy()
+        parts[f"y_{name}"] = images.labels[:count].numpy()
+    np.savez(path, **parts)  # type: ignore[arg-type]
+    return f"npz:{path}"
+
+
+def go(digits: str, out: Path, **settings: Any) -> Result:
+    changes = settings.pop("changes", {})
+    (result,) = train(SPEC, digits, recipe_of("mini", {**CHANGES, **changes}), out=out, **settings)
+    return result
+
+
+def only(out: Path, name: str) -> Path:
+    (path,) = out.rglob(name)
+    return path
+
+
+def start(
+    digits: str, out: Path, engine: str = "eager", keep: float = 0.0, stdout: int = subprocess.DEVNULL
+) -> subprocess.Popen[str]:
+    script = f"""
+import torch
+torch.set_num_threads(1)
+from rkcnn.run import train
+from rkcnn.train.fit import Stopped
+from rkcnn.train.recipe import recipe_of
+recipe = recipe_of("mini", {CHANGES!r})
+try:
+    train({SPEC!r}, {digits!r}, recipe, out={str(out)!r}, engine={engine!r}, keep_seconds={keep})
+except Stopped as stopped:
+    print("stopped by", stopped)
+"""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen([sys.executable, "-c", script], stdout=stdout, text=True, env=environment)
+
+
+def wait_for(found: Any, seconds: float = 90) -> None:
+    end = time.monotonic() + seconds
+    while not found():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("engine", ["eager", "compile"])
+def test_killed_at_any_step_it_ends_with_the_same_weights(digits: str, tmp_path: Path, engine: str) -> None:
+    """Bit for bit the run that was never killed; with a checkpoint a step, so also at the partial batch."""
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    assert start(digits, whole, engine).wait(120) == 0
+    random.seed(engine)
+    kills = 0
+    while not list(broken.rglob("result.json")):
+        process = start(digits, broken, engine)
+        if kills < 3:
+            target = random.randint(1, 6) + 7 * kills
+
+            def reached(target: int = target, process: subprocess.Popen[str] = process) -> bool:
+                names = sorted(path.stem for path in broken.rglob("checkpoint-*.json"))
+                done = [int(epoch) * 7 + int(step) for _, epoch, step in (name.split("-") for name in names)]
+                return process.poll() is not None or any(n >= target for n in done)
+
+            wait_for(reached)
+            process.send_signal(signal.SIGKILL)
+            kills += 1
+        process.wait(120)
+    assert kills == 3
+    assert only(broken, "weights.safetensors").read_bytes() == only(whole, "weights.safetensors").read_bytes()
+    assert only(broken, "predictions.npy").read_bytes() == only(whole, "predictions.npy").read_bytes()
+    one, two = (read_result(only(out, "result.json")) for out in (whole, broken))
+    assert [e["loss"] for e in one.epochs] == [e["loss"] for e in two.epochs]
+    assert [e["test_error"] for e in one.epochs] == [e["test_error"] for e in two.epochs]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_asked_to_stop_it_keeps_and_goes_on(digits: str, tmp_path: Path, number: signal.Signals) -> None:
+    process = start(digits, tmp_path, keep=1e9, stdout=subprocess.PIPE)
+    wait_for(lambda: list(tmp_path.rglob("checkpoint-00000-000000.json")) or process.poll() is not None)
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    if "stopped by" in out:  # else it was already done
+        assert out == f"stopped by {number.name}\n"
+        assert not list(tmp_path.rglob("result.json"))
+    result = go(digits, tmp_path)
+    assert result.finished
+    assert len(result.epochs) == 3
+
+
+def test_a_second_process_is_refused_while_the_first_lives(digits: str, tmp_path: Path) -> None:
+    process = start(digits, tmp_path)
+    wait_for(lambda: list(tmp_path.rglob("checkpoint-*.json")))
+    process.send_signal(signal.SIGSTOP)
+    with pytest.raises(InputError, match=f"process {process.pid} is training in"):
+        go(digits, tmp_path)
+    process.kill()
+    process.wait()
+    assert go(digits, tmp_path).finished
+
+
+class Count(Observer):
+    def __init__(self) -> None:
+        self.epochs = 0
+        self.notes: list[str] = []
+
+    def begins(self, job: Job, note: str) -> None:
+        self.notes.append(note)
+
+    def epoch(self, job: Job, epoch: dict[str, Any]) -> None:
+        self.epochs += 1
+
+
+def test_a_finished_run_is_not_run_again_unless_asked(digits: str, tmp_path: Path) -> None:
+    first, second, third = Count(), Count(), Count()
+    one = go(digits, tmp_path, observer=first)
+    two = go(digits, tmp_path, observer=second)
+    three = go(digits, tmp_path, observer=third, again=True)
+    assert (first.epochs, second.epochs, third.epochs) == (3, 0, 3)
+    assert one == two
+    assert three.epochs[-1]["loss"] == one.epochs[-1]["loss"]
+
+
+def test_more_epochs_go_on_where_the_schedule_allows(digits: str, tmp_path: Path) -> None:
+    go(digits, tmp_path)
+    longer, alone = Count(), Count()
+    result = go(digits, tmp_path, changes={"epochs": "4"}, observer=longer)
+    whole = go(digits, tmp_path / "alone", changes={"epochs": "4"}, observer=alone)
+    assert (longer.epochs, alone.epochs) == (1, 4)
+    assert "goes on from the 3 epochs" in longer.notes[0]
+    assert [e["loss"] for e in result.epochs] == [e["loss"] for e in whole.epochs]
+    triangle = Count()
+    go(digits, tmp_path, changes={"schedule": "triangle"})
+    go(digits, tmp_path, changes={"schedule": "triangle", "epochs": "4"}, observer=triangle)
+    assert triangle.epochs == 4
+
+
+def test_a_loss_that_is_not_finite_is_a_result(digits: str, tmp_path: Path) -> None:
+    result = go(digits, tmp_path, changes={"lr": "10000"})
+    assert result.status.startswith("diverged: the loss is not finite at epoch 1, step ")
+    assert result.error is None
+    assert list(tmp_path.rglob("checkpoint-00000-000000.json"))
+    assert not list(tmp_path.rglob("weights.safetensors"))
+
+
+def test_seeds_are_runs_of_their_own(digits: str, tmp_path: Path) -> None:
+    results = train(SPEC, digits, recipe_of("mini", CHANGES), seeds=(0, 1), out=tmp_path)
+    assert [result.run["seed"] for result in results] == [0, 1]
+    assert results[0].epochs[-1]["loss"] != results[1].epochs[-1]["loss"]
+    assert go(digits, tmp_path / "alone").epochs[-1]["loss"] == results[0].epochs[-1]["loss"]
+
+
+def test_a_validation_split_leaves_the_test_set_alone(digits: str, tmp_path: Path) -> None:
+    result = go(digits, tmp_path, validation=80)
+    assert result.run["data"].endswith("~validation-80")
+    assert len(np.load(only(tmp_path, "predictions.npy"))) == 80
+
+
+def test_a_record_says_what_made_it(digits: str, tmp_path: Path) -> None:
+    result = go(digits, tmp_path)
+    assert result.data["verified"] is False
+    assert result.source == source_hash()
+    assert result.versions["torch"] == torch.__version__
+    assert result.run["recipe"]["epochs"] == 3
+    assert result.error_best == min(epoch["test_error"] for epoch in result.epochs)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"device": "cuda:7"}, "no device 'cuda:7' here"),
+        ({"device": "toaster"}, "no device 'toaster' here"),
+        ({"engine": "warp"}, "engines are"),
+    ],
+)
+def test_bad_settings_get_one_sentence(digits: str, tmp_path: Path, settings: dict[str, str], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        go(digits, tmp_path, **settings)
+
+
+def test_a_set_and_a_network_that_dont_fit(digits: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"doesn't fit the network: .* smallest it can take is 34x34"):
+        train("ResNet@k=4_4_4,stem=odenet", digits, "mini", out=tmp_path)
