@@ -2,19 +2,22 @@
 
 >>> import rkcnn
 >>> network = rkcnn.create_model("RKCNN-R-2@k=32", classes=10, channels=1)
+>>> result = rkcnn.train("RKCNN-R-2@k=32", data="mnist-mini")  # doctest: +SKIP
 """
 
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rkcnn.model.catalogue import list_models as list_models
     from rkcnn.model.create import create_model as create_model
+    from rkcnn.run import train_one as train
 
 __version__ = "0.1.0"
-__all__ = ["create_model", "list_models"]
+__all__ = ["create_model", "list_models", "train"]
 
 _HOMES = {
     "create_model": "rkcnn.model.create",
@@ -27,3 +30,15 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'rkcnn' has no attribute {name!r}")
+
+
+class _Train(ModuleType):
+    """The room `train/` and the function `rkcnn.train` have one name; so the room, called, is the function."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        from rkcnn.run import train_one
+
+        return train_one(*arguments, **options)
+
+
+import_module("rkcnn.train").__class__ = _Train

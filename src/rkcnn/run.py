@@ -22,9 +22,11 @@ from torch import nn
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
 from rkcnn.data.own import Own
+from rkcnn.data.progress import Progress
 from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
 from rkcnn.evaluate.predict import Predictor
+from rkcnn.evaluate.weights import FILE, Facts
 from rkcnn.model.create import create_model
 from rkcnn.record.lock import locked
 from rkcnn.record.result import Result, read_result
@@ -44,13 +46,15 @@ KEEP_SECONDS = 60.0  # a checkpoint at least this often, beside the one after ea
 class Observer:
     """What is told while runs go on; a command line shows it, and this one says nothing."""
 
+    def found(self, folder: Path, result: Result) -> None: ...
+
     def begins(self, job: Job, note: str) -> None: ...
 
     def steps(self, jobs: Sequence[Job]) -> None: ...
 
     def epoch(self, job: Job, epoch: dict[str, Any]) -> None: ...
 
-    def ends(self, job: Job, result: Result, again: bool) -> None: ...
+    def ends(self, job: Job, result: Result) -> None: ...
 
 
 @dataclass
@@ -89,6 +93,7 @@ def train(
     keep_seconds: float = KEEP_SECONDS,
     sources: Sources | None = None,
     own: Own | None = None,
+    progress: Progress | None = None,
     observer: Observer | None = None,
 ) -> list[Result]:
     """Train a network, one run for each seed, and return what came of them.
@@ -100,7 +105,7 @@ def train(
     """
     chosen = recipe_of(recipe) if isinstance(recipe, str) else recipe
     observer = observer or Observer()
-    training, test = load(data, sources, own)
+    training, test = load(data, sources, own, progress)
     if validation:
         training, test = training.split(validation)
     named = f"{data}~validation-{validation}" if validation else data
@@ -113,9 +118,10 @@ def train(
         waiting = []
         for run in runs:
             folder = Path(out) / run.folder
-            known = ranks.first(partial(_take, folder, again, stack))
+            known = ranks.first(partial(_take, run, folder, training, again, stack))
             if known is not None:
                 results[run.seed] = known
+                observer.found(folder, known)
             else:
                 waiting.append((run, folder))
         together = [waiting] if place.type == "cuda" else [[one] for one in waiting]
@@ -125,11 +131,45 @@ def train(
     return [results[run.seed] for run in runs]
 
 
-def _take(folder: Path, again: bool, stack: ExitStack) -> Result | None:
+def _take(run: Run, folder: Path, training: Images, again: bool, stack: ExitStack) -> Result | None:
     """Hold a run's folder; its result, if there is one that shall stand."""
     stack.enter_context(locked(folder))
     done = folder / "result.json"
-    return read_result(done) if done.exists() and not again else None
+    if again or not done.exists():
+        return None
+    result = read_result(done)
+    if (result.run, result.data.get("train_sha256")) != (run.as_dict(), training.pixels_sha256):
+        raise InputError(f"{folder} holds a result of other images; name another --out or give --again")
+    return result
+
+
+def train_one(
+    spec: str = "RKCNN-R-2@k=32",
+    data: str = "mnist-mini",
+    recipe: str | Recipe = "mini",
+    seed: int = 0,
+    *,
+    device: str = "auto",
+    engine: str = "auto",
+    out: str | Path = "runs",
+    validation: int = 0,
+    again: bool = False,
+    observer: Observer | None = None,
+) -> Result:
+    """Train a network with one seed and return what came of it; this is `rkcnn.train`."""
+    (result,) = train(
+        spec,
+        data,
+        recipe,
+        (seed,),
+        device=device,
+        engine=engine,
+        out=out,
+        validation=validation,
+        again=again,
+        observer=observer,
+    )
+    return result
 
 
 def pick_device(name: str) -> torch.device:
@@ -257,7 +297,7 @@ def averaged(trainer: Trainer) -> Iterator[None]:
 
 def _finish(job: Job, status: str, observer: Observer) -> Result:
     result = job.trainer.ranks.first(lambda: _record(job, status))
-    observer.ends(job, result, again=False)
+    observer.ends(job, result)
     return result
 
 
@@ -295,26 +335,10 @@ def _record(job: Job, status: str) -> Result:
         predictions = job.predictor.predictions(trainer.network).cpu().numpy()
         state = {name: value.detach().cpu().contiguous() for name, value in trainer.network.state_dict().items()}
     if result.finished:
-        write_whole(job.folder / "weights.safetensors", save(state, weights_facts(job)))
+        write_whole(job.folder / FILE, save(state, Facts.of(job.run.spec, images).as_metadata()))
         write_whole(job.folder / "predictions.npy", _npy(predictions.astype(np.int16)))
     write_whole(job.folder / "result.json", result.to_json())
     return result
-
-
-def weights_facts(job: Job) -> dict[str, str]:
-    """What a weight file says of itself: enough to use it, and no time or path, so that equal runs are equal files."""
-    import json
-
-    images = job.train
-    facts = {
-        "network": job.run.spec,
-        "channels": images.pixels.shape[1],
-        "size": list(images.pixels.shape[2:]),
-        "classes": list(images.classes),
-        "mean": list(images.mean),
-        "std": list(images.std),
-    }
-    return {"rkcnn": json.dumps(facts)}
 
 
 def _npy(array: np.ndarray[Any, Any]) -> bytes:

@@ -22,11 +22,15 @@ finally:
 
 
 @pytest.mark.parametrize(
-    "arguments", ["", "--help", "--version", "models --help", "describe --help", "draw --help", "modelz"]
+    "arguments",
+    [
+        *("", "--help", "--version", "models --help", "describe --help", "draw --help", "modelz"),
+        *("train --help", "evaluate --help", "runs --help", "runs --from .", "train --set epoch=3"),
+    ],
 )
 def test_no_torch_before_it_is_needed(arguments: str) -> None:
     done = subprocess.run([sys.executable, "-c", LIGHT, *arguments.split()], capture_output=True, text=True)
-    assert done.returncode == (2 if arguments == "modelz" else 0), done.stderr
+    assert done.returncode == (2 if arguments in ("modelz", "train --set epoch=3") else 0), done.stderr
 
 
 def test_importing_the_package_loads_no_torch() -> None:
@@ -43,12 +47,12 @@ def test_help_names_every_command(rkcnn: Run, arguments: tuple[str, ...]) -> Non
     code, out, _ = rkcnn(*arguments)
     assert code == 0
     assert "Runge–Kutta" in out
-    assert all(command in out for command in ("models", "describe", "draw"))
+    assert all(command in out for command in ("train", "evaluate", "runs", "models", "describe", "draw", "data"))
 
 
 @pytest.mark.parametrize("flag", ["--json", "--no-json"])
 def test_a_switch_has_one_spelling(rkcnn: Run, flag: str) -> None:
-    for command in ("models", "describe"):
+    for command in ("models", "describe", "train", "evaluate", "runs"):
         assert (flag in rkcnn(command, "--help")[1]) == (flag == "--json")
 
 

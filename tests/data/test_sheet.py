@@ -26,7 +26,7 @@ def test_describes_what_was_measured_and_what_is_applied() -> None:
 
 def test_each_row_holds_its_class(tmp_path: Path) -> None:
     train, _ = load("mnist-mini")
-    save_sheet(train, tmp_path / "sheet.png")
+    save_sheet(draw_sheet(train), tmp_path / "sheet.png")
     assert [path.name for path in tmp_path.iterdir()] == ["sheet.png"]
     with Image.open(tmp_path / "sheet.png") as picture:
         sheet = np.asarray(picture)
@@ -46,4 +46,4 @@ def test_a_set_of_many_classes_and_large_pictures_fits() -> None:
 
 def test_a_folder_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(DiskError, match="give another file with -o"):
-        save_sheet(load("mnist-mini")[1], tmp_path / "no" / "sheet.png")
+        save_sheet(draw_sheet(load("mnist-mini")[1]), tmp_path / "no" / "sheet.png")

@@ -12,9 +12,12 @@ from rkcnn.error import InputError
 
 app = App(
     name="rkcnn",
-    help="Runge–Kutta convolutional networks: build them by name, see what they cost.",
+    help="Runge–Kutta convolutional networks: train them, see what they cost and what they get wrong.",
     version=__version__,
 )
+app.command("rkcnn.cli.train:train", help="Train a network; with no more words, digits in about two minutes.")
+app.command("rkcnn.cli.evaluate:evaluate", help="What a trained network gets wrong, and how sure it is.")
+app.command("rkcnn.cli.runs:runs", help="Every result below a folder.")
 app.command("rkcnn.cli.models:models", help="Every network of the paper with its cost.")
 app.command("rkcnn.cli.describe:describe", help="One network as a tree of its parts, with shapes and costs.")
 app.command("rkcnn.cli.draw:draw", help="One time-step of a network as an SVG picture.")
@@ -22,10 +25,12 @@ app.command("rkcnn.cli.data:app", name="data", help="Data sets: list them, fetch
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run one command; bad input is one sentence on standard error and exit code 2."""
+    """Run one command; bad input is one sentence on standard error and exit code 2, Ctrl-C exit code 130."""
     try:
         app(arguments, exit_on_error=False, print_error=False)
     except (InputError, CycloptsError) as error:
         if os.environ.get("LOCAL_RANK", "0") == "0":  # torchrun's other ranks on this machine would say the same
             print(f"rkcnn: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -101,7 +101,7 @@ def show(
     """
     from rkcnn.data.load import load
     from rkcnn.data.progress import Progress
-    from rkcnn.data.sheet import describe, save_sheet
+    from rkcnn.data.sheet import describe, draw_sheet, save_sheet
 
     with _stoppable("nothing was written"):
         train, test = load(name, sources, own, Progress(sys.stderr))
@@ -110,7 +110,7 @@ def show(
             parts["train"], parts["validation"] = train.split(validation)
         if part not in parts:
             raise InputError(f"--part {part}: there are {', '.join(parts)} (validation with --validation N)")
-        save_sheet(parts[part], output)
+        save_sheet(draw_sheet(parts[part]), output)
         print("\n".join([*describe(parts[part]), f"wrote {output}"]))
 
 

@@ -1,8 +1,9 @@
-"""A contact sheet: a row of pictures a class under the set's statistics; a person sees what goes in."""
+"""Contact sheets: a row of pictures a class under the set's statistics, or chosen pictures with a line for each."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,10 @@ from rkcnn.data.images import Images
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+    from PIL.ImageDraw import ImageDraw
+    from PIL.ImageFont import FreeTypeFont, ImageFont
+
+    Font = FreeTypeFont | ImageFont
 
 COLUMNS, MOST_ROWS = 12, 100
 _LINE, _GAP, _NAME = 18, 4, 220  # pixels
@@ -45,9 +50,7 @@ def draw_sheet(images: Images) -> Image:
     """The sheet: the first pictures of each class in the set's order, enlarged to 48 pixels or more."""
     from PIL import Image, ImageDraw, ImageFont
 
-    channels, height, width = images.pixels.shape[1:]
-    scale = max(1, -(-48 // max(height, width)))
-    cell_height, cell_width = height * scale + _GAP, width * scale + _GAP
+    cell_width, cell_height = _cell(images)
     shown = min(len(images.classes), MOST_ROWS)
     lines = describe(images)
     if shown < len(images.classes):
@@ -55,29 +58,71 @@ def draw_sheet(images: Images) -> Image:
     top = _LINE * len(lines) + 2 * _GAP
     sheet = Image.new("RGB", (_NAME + COLUMNS * cell_width, top + shown * max(cell_height, _LINE)), "white")
     pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(size=12)
-    for number, line in enumerate(lines):
-        pen.text((_GAP, _GAP + number * _LINE), line, fill="black", font=font)
+    _write(pen, lines, font)
     for label in range(shown):
         members = torch.nonzero(images.labels == label).flatten()
         y = top + label * max(cell_height, _LINE)
         pen.text((_GAP, y), f"{images.classes[label][:28]} ({len(members)})", fill="black", font=font)
         for column, index in enumerate(members[:COLUMNS].tolist()):
-            pixels = images.pixels[index].permute(1, 2, 0).contiguous().numpy()
-            picture = Image.fromarray(pixels[..., 0] if channels == 1 else pixels)
-            enlarged = picture.resize((width * scale, height * scale), Image.Resampling.NEAREST)
-            sheet.paste(enlarged, (_NAME + column * cell_width, y))
+            sheet.paste(_picture(images, index), (_NAME + column * cell_width, y))
     return sheet
 
 
-def save_sheet(images: Images, path: Path) -> None:
-    """Writes the sheet as PNG under its name at once, or not at all."""
-    sheet = draw_sheet(images)
+def draw_chosen(images: Images, chosen: Sequence[tuple[int, str]], lines: Sequence[str]) -> Image:
+    """The pictures of those indices, each with a line under it, below some lines about them all."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    font = ImageFont.load_default(size=12)
+    cell_width, cell_height = _cell(images)
+    widest = max((font.getlength(text) for _, text in chosen), default=0)
+    cell_width, cell_height = max(cell_width, int(widest) + 3 * _GAP), cell_height + _LINE
+    top = _LINE * len(lines) + 2 * _GAP
+    rows = -(-len(chosen) // COLUMNS)
+    columns = min(len(chosen), COLUMNS)
+    width = max(columns * cell_width, int(max(map(font.getlength, lines), default=0))) + 2 * _GAP
+    sheet = Image.new("RGB", (width, top + rows * cell_height + _GAP), "white")
+    pen = ImageDraw.Draw(sheet)
+    _write(pen, lines, font)
+    for place, (index, text) in enumerate(chosen):
+        x, y = _GAP + place % COLUMNS * cell_width, top + place // COLUMNS * cell_height
+        sheet.paste(_picture(images, index), (x, y))
+        pen.text((x, y + cell_height - _LINE - _GAP), text, fill="black", font=font)
+    return sheet
+
+
+def save_sheet(sheet: Image, path: Path) -> None:
+    """Writes a sheet as PNG under its name at once, or not at all."""
     with (
         writing_to(path, "give another file with -o"),
         tempfile.TemporaryDirectory(prefix=".sheet-", dir=path.parent) as folder,
     ):
         sheet.save(Path(folder) / "sheet.png", format="PNG")
         (Path(folder) / "sheet.png").replace(path)
+
+
+def _scale(images: Images) -> int:
+    return max(1, -(-48 // max(images.pixels.shape[2:])))
+
+
+def _cell(images: Images) -> tuple[int, int]:
+    """Width and height of an enlarged picture with its gap."""
+    height, width = images.pixels.shape[2:]
+    return width * _scale(images) + _GAP, height * _scale(images) + _GAP
+
+
+def _picture(images: Images, index: int) -> Image:
+    from PIL import Image
+
+    channels, height, width = images.pixels.shape[1:]
+    pixels = images.pixels[index].permute(1, 2, 0).contiguous().numpy()
+    picture = Image.fromarray(pixels[..., 0] if channels == 1 else pixels)
+    scale = _scale(images)
+    return picture.resize((width * scale, height * scale), Image.Resampling.NEAREST)
+
+
+def _write(pen: ImageDraw, lines: Sequence[str], font: Font) -> None:
+    for number, line in enumerate(lines):
+        pen.text((_GAP, _GAP + number * _LINE), line, fill="black", font=font)
 
 
 def _row(values: list[float] | tuple[float, ...]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -14,10 +14,19 @@ BINS = 15  # of confidence, for the calibration error (Guo et al. 2017)
 NORMAL_95 = 1.959963984540054
 
 
+class Mistake(NamedTuple):
+    """An image of a class, the class it was taken for, and how surely."""
+
+    image: int
+    label: int
+    taken_for: int
+    probability: float
+
+
 @dataclass(frozen=True)
 class Judgement:
-    """Errors are fractions; `confusion[i][j]` counts images of class i taken for j; `worst` are the indices of the
-    wrong images, the surest first.
+    """Errors are fractions; `confusion[i][j]` counts images of class i taken for j; `worst` are the mistakes, the
+    surest first.
     """
 
     images: int
@@ -28,10 +37,11 @@ class Judgement:
     confusion: tuple[tuple[int, ...], ...]
     nll: float
     ece: float
-    worst: tuple[int, ...]
+    worst: tuple[Mistake, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**found, "worst": [mistake._asdict() for mistake in self.worst]}
 
 
 def judge(logits: Tensor, labels: Tensor, classes: int) -> Judgement:
@@ -43,6 +53,7 @@ def judge(logits: Tensor, labels: Tensor, classes: int) -> Judgement:
     total = confusion.sum(1)
     wrong = int((~right).sum())
     mistaken = (~right).nonzero().flatten()
+    mistaken = mistaken[probability[mistaken].argsort(descending=True, stable=True)]
     return Judgement(
         images=len(labels),
         wrong=wrong,
@@ -52,7 +63,7 @@ def judge(logits: Tensor, labels: Tensor, classes: int) -> Judgement:
         confusion=tuple(tuple(row) for row in confusion.tolist()),
         nll=float(F.cross_entropy(logits, labels)),
         ece=calibration_error(probability, right),
-        worst=tuple(mistaken[probability[mistaken].argsort(descending=True)].tolist()),
+        worst=tuple(Mistake(i, int(labels[i]), int(predicted[i]), float(probability[i])) for i in mistaken.tolist()),
     )
 
 
@@ -62,7 +73,8 @@ def wilson(wrong: int, images: int, z: float = NORMAL_95) -> tuple[float, float]
     middle = p + z * z / (2 * images)
     half = z * sqrt(p * (1 - p) / images + z * z / (4 * images * images))
     scale = 1 + z * z / images
-    return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
+    low, high = (middle - half) / scale, (middle + half) / scale
+    return max(0.0, min(low, p)), min(1.0, max(high, p))  # rounding leaves the share itself inside
 
 
 def calibration_error(probability: Tensor, right: Tensor) -> float:

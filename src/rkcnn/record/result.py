@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,10 @@ def read_result(path: Path) -> Result:
         raise InputError(f"{path} can't be read as a result: {error}; remove it and train again") from None
 
 
-def find_results(folder: Path) -> list[tuple[Path, Result]]:
-    """Every result below a folder, in order of their names."""
-    return [(path, read_result(path)) for path in sorted(folder.rglob("result.json"))]
+def find_results(folder: Path) -> Iterator[tuple[Path, Result | InputError]]:
+    """Every result below a folder, in order of their names; one that can't be read is the reason why."""
+    for path in sorted(folder.rglob("result.json")):
+        try:
+            yield path, read_result(path)
+        except InputError as error:
+            yield path, error

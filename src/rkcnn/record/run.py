@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rkcnn.train.recipe import Recipe
+from rkcnn.train.recipe import RECIPES, Recipe
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,7 @@ class Run:
     @property
     def folder(self) -> Path:
         """mnist-mini/RKCNN-R-2@k=32/mini,epochs=2/seed-0; characters that folders can't have are replaced."""
-        changed = [f"{name}={_text(value)}" for name, value in self.recipe.changes().items()]
-        parts = (self.data, self.spec, ",".join([self.recipe.name, *changed]), f"seed-{self.seed}")
+        parts = (self.data, self.spec, recipe_text(self.recipe.as_dict()), f"seed-{self.seed}")
         return Path(*(_safe(part) for part in parts))
 
     def as_dict(self) -> dict[str, Any]:
@@ -32,8 +31,15 @@ class Run:
         return json.loads(json.dumps(facts))
 
 
+def recipe_text(values: dict[str, Any]) -> str:
+    """mini,epochs=2: a recipe's name and what was overridden, also where the values come out of a JSON file."""
+    own = RECIPES[values["name"]].as_dict() if values["name"] in RECIPES else values
+    changed = [f"{name}={_text(value)}" for name, value in values.items() if _text(value) != _text(own.get(name))]
+    return ",".join([values["name"], *changed])
+
+
 def _text(value: object) -> str:
-    return "_".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return "_".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
 def _safe(part: str) -> str:

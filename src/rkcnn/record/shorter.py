@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rkcnn.error import InputError
 from rkcnn.record.result import find_results
 from rkcnn.record.run import Run
 
@@ -20,6 +21,8 @@ def find_shorter(run: Run, folder: Path) -> Shorter | None:
         return None
     found: dict[int, Shorter] = {}
     for path, result in find_results(folder.parent.parent):
+        if isinstance(result, InputError):
+            continue
         epochs = result.run["recipe"]["epochs"]
         same = {**run.as_dict(), "recipe": {**run.as_dict()["recipe"], "epochs": epochs}}
         if result.finished and result.run == same and epochs < run.recipe.epochs:

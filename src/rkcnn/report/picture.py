@@ -1,0 +1,36 @@
+"""Figures on disk: one SVG to read and zoom, one PNG for where SVG can't go."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rkcnn.data.disk import writing_to
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours: told apart by colour-blind readers, and by their lightness in grey print.
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
+
+
+def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
+    """Write stem.svg and stem.png, each whole or not at all, and return their paths."""
+    from matplotlib import rc_context
+
+    paths = stem.with_name(f"{stem.name}.svg"), stem.with_name(f"{stem.name}.png")
+    for path in paths:
+        content = io.BytesIO()
+        kind = path.suffix[1:]
+        # Text stays text, and equal figures are equal files.
+        with rc_context({"svg.fonttype": "none", "svg.hashsalt": "rkcnn"}):
+            figure.savefig(content, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+        part = path.with_name(f".{path.name}.part")
+        with writing_to(path, "name another folder"):
+            try:
+                part.write_bytes(content.getvalue())
+                part.replace(path)
+            finally:
+                part.unlink(missing_ok=True)
+    return paths

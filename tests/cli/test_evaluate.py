@@ -1,0 +1,157 @@
+"""rkcnn evaluate: the numbers, the pictures, and what can't be evaluated."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from safetensors.torch import load_file, save_file
+from scipy.stats import binomtest
+
+from rkcnn.data.load import load
+from rkcnn.evaluate.weights import Facts
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(trained, tmp_path / "run"))
+
+
+def test_it_says_what_was_recorded_and_more(rkcnn: Run, run: Path, digits: str) -> None:
+    result = json.loads((run / "result.json").read_bytes())
+    code, out, _ = rkcnn("evaluate", str(run))
+    assert code == 0
+    wrong = round(100 * result["error"])
+    low, high = binomtest(wrong, 100).proportion_ci(0.95, method="wilson")
+    assert f"network      ResNet@k=4, from {run / 'weights.safetensors'}\n" in out
+    assert f"data         {digits}, test: 100 images\n" in out
+    assert (
+        f"error        {wrong}.00 % ({wrong} of 100 wrong), 95 % interval {100 * low:.2f} to {100 * high:.2f} %" in out
+    )
+    assert "calibration  NLL " in out
+    assert f"recorded     {wrong}.00 % when it was trained\n" in out
+    for name in ("confusion.svg", "confusion.png", "mistakes.png"):
+        assert f"wrote        {run / name}\n" in out
+        assert (run / name).stat().st_size > 1000
+    with Image.open(run / "mistakes.png") as picture:
+        assert picture.size[1] == 2 * 18 + 8 + 4 * 78 + 4, "48 mistakes in rows of 12"
+
+
+def test_json_agrees_with_the_predictions_beside_the_run(rkcnn: Run, run: Path, tmp_path: Path, digits: str) -> None:
+    code, out, _ = rkcnn("evaluate", str(run / "weights.safetensors"), "--json", "-o", str(tmp_path / "pictures" / "x"))
+    assert code == 0
+    found = json.loads(out)
+    predicted, labels = np.load(run / "predictions.npy"), load(digits)[1].labels.numpy()
+    confusion = np.zeros((10, 10), int)
+    np.add.at(confusion, (labels, predicted), 1)
+    assert found["confusion"] == confusion.tolist()
+    assert found["wrong"] == int((predicted != labels).sum()) == len(found["worst"])
+    assert found["class_errors"][3] == pytest.approx(1 - confusion[3, 3] / confusion[3].sum())
+    worst = found["worst"][0]
+    assert (labels[worst["image"]], predicted[worst["image"]]) == (worst["label"], worst["taken_for"])
+    assert sorted(path.name for path in (tmp_path / "pictures" / "x").iterdir()) == [
+        "confusion.png",
+        "confusion.svg",
+        "mistakes.png",
+    ]
+    assert not (run / "mistakes.png").exists()
+
+
+def test_another_set_of_the_same_kind(rkcnn: Run, run: Path) -> None:
+    code, out, _ = rkcnn("evaluate", str(run), "--data", "mnist-mini")
+    assert code == 0
+    assert "data         mnist-mini, test: 2,000 images" in out
+    assert "recorded" not in out
+
+
+def test_weights_alone_need_a_set(rkcnn: Run, run: Path) -> None:
+    (run / "result.json").unlink()
+    code, _, err = rkcnn("evaluate", str(run / "weights.safetensors"))
+    assert code == 2
+    assert "say --data SET" in err
+    assert rkcnn("evaluate", str(run / "weights.safetensors"), "--data", "mnist-mini")[0] == 0
+
+
+def test_a_difference_from_the_record_is_said(rkcnn: Run, run: Path) -> None:
+    path = run / "result.json"
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), "error": 0.01}))
+    assert "recorded     1.00 % when it was trained: NOT THE SAME" in rkcnn("evaluate", str(run))[1]
+
+
+def test_without_matplotlib_it_says_so(rkcnn: Run, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, out, _ = rkcnn("evaluate", str(run))
+    assert code == 0
+    assert "note         no confusion matrix drawn: matplotlib is not installed here\n" in out
+    assert not (run / "confusion.png").exists()
+
+
+def refused(answer: tuple[int, str, str], says: str) -> None:
+    code, out, err = answer
+    assert (code, out) == (2, "")
+    *notes, sentence = err.splitlines()
+    assert sentence.startswith("rkcnn: ")
+    assert says in sentence
+    assert all(note.startswith("reading ") for note in notes)
+
+
+def test_a_folder_without_a_result(rkcnn: Run, tmp_path: Path) -> None:
+    refused(rkcnn("evaluate", str(tmp_path)), "holds no result.json; give a finished run's folder")
+    refused(rkcnn("evaluate", str(tmp_path / "no")), "isn't there; give a run's folder")
+
+
+def test_a_checkpoint(rkcnn: Run, run: Path) -> None:
+    path = next(run.glob("checkpoint-*.safetensors"))
+    refused(rkcnn("evaluate", str(path)), "is a checkpoint; give a finished run's folder or its weights.safetensors")
+
+
+def test_weights_of_another_network(rkcnn: Run, run: Path) -> None:
+    images, path = load("mnist-mini")[0], run / "weights.safetensors"
+    state = load_file(path)
+    save_file(state, path, Facts.of("ResNet@k=8", images).as_metadata())
+    refused(rkcnn("evaluate", str(run)), "says it is of ResNet@k=8, and holds weights of another network")
+    save_file(state, path, Facts.of("ResNet@k=4", images).as_metadata())
+    result = (run / "result.json").read_text()
+    (run / "result.json").write_text(result.replace("ResNet@k=4", "ResNet@k=8"))
+    refused(rkcnn("evaluate", str(run)), "holds ResNet@k=4, and the run beside it is of ResNet@k=8")
+
+
+def test_a_run_that_diverged(rkcnn: Run, run: Path) -> None:
+    path = run / "result.json"
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), "status": "diverged: at step 3"}))
+    refused(rkcnn("evaluate", str(run)), "holds no weights to evaluate: the run diverged: at step 3")
+
+
+@pytest.mark.parametrize(
+    ("shape", "classes", "says"),
+    [
+        ((28, 28, 3), 10, "it has 3 channels, and the network learnt 1 channel"),
+        ((32, 32, 1), 10, "it has images of 32 x 32, and the network learnt images of 28 x 28"),
+        ((28, 28, 1), 4, "it has 4 classes, and the network learnt 10 classes"),
+    ],
+)
+def test_a_set_that_does_not_fit(
+    rkcnn: Run, run: Path, tmp_path: Path, shape: tuple[int, ...], classes: int, says: str
+) -> None:
+    pixels, labels = np.zeros((20, *shape), np.uint8), np.arange(20) % classes
+    pixels[:, 0, 0] = 200
+    np.savez(tmp_path / "other.npz", x_train=pixels, y_train=labels, x_test=pixels, y_test=labels)
+    refused(rkcnn("evaluate", str(run), "--data", f"npz:{tmp_path / 'other.npz'}"), says)
+
+
+def test_a_device_that_is_not_there(rkcnn: Run, run: Path) -> None:
+    refused(rkcnn("evaluate", str(run), "--device", "cuda:99"), "no device 'cuda:99' here")
+
+
+def test_a_place_that_cant_be_written(rkcnn: Run, run: Path) -> None:
+    refused(rkcnn("evaluate", str(run), "-o", "/dev/null/x"), "name another folder with -o")

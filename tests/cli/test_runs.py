@@ -1,0 +1,57 @@
+"""rkcnn runs: every result below a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from outcome import outcome
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def put(folder: Path, content: bytes) -> None:
+    folder.mkdir(parents=True)
+    (folder / "result.json").write_bytes(content)
+
+
+def test_a_table_by_name_that_cuts_nothing_off(rkcnn: Run, tmp_path: Path) -> None:
+    far = outcome(status="diverged: at step 3", error=None, error_best=None, epochs=[])
+    far.run["data"] = "npz:/a/very/long/path/" + "x" * 100
+    put(tmp_path / "b", far.to_json())
+    put(tmp_path / "a" / "seed-0", outcome().to_json())
+    code, out, err = rkcnn("runs", "--from", str(tmp_path))
+    assert (code, err) == (0, "")
+    head, first, second = out.splitlines()
+    assert " ".join(head.split()) == "data network recipe seed error best epochs time params state"
+    assert " ".join(first.split()) == "mnist-mini ResNet@k=4 mini,epochs=3 0 3.00 % 2.00 % 3 1:05 1,234 finished"
+    assert " ".join(second.split()) == f"{far.run['data']} ResNet@k=4 mini,epochs=3 0 - - 0 1:05 1,234 diverged"
+
+
+def test_json_is_whole_results(rkcnn: Run, tmp_path: Path) -> None:
+    put(tmp_path / "a", outcome().to_json())
+    code, out, _ = rkcnn("runs", "--from", str(tmp_path), "--json")
+    (found,) = json.loads(out)
+    assert code == 0
+    assert found == {"folder": str(tmp_path / "a"), **json.loads(outcome().to_json())}
+
+
+def test_one_that_cant_be_read_hides_no_other(rkcnn: Run, tmp_path: Path) -> None:
+    put(tmp_path / "a", b"{")
+    put(tmp_path / "b", outcome().to_json())
+    code, out, err = rkcnn("runs", "--from", str(tmp_path))
+    assert code == 0
+    assert len(out.splitlines()) == 2
+    assert err.startswith(f"rkcnn: {tmp_path / 'a' / 'result.json'} can't be read as a result")
+
+
+def test_nothing_there(rkcnn: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert rkcnn("runs", "--from", str(tmp_path)) == (0, f"no results below {tmp_path}\n", "")
+    assert rkcnn("runs", "--from", str(tmp_path), "--json")[1] == "[]\n"
+    monkeypatch.chdir(tmp_path)
+    code, out, err = rkcnn("runs")
+    assert (code, out) == (2, "")
+    assert err == "rkcnn: no folder runs here; train something first (rkcnn train) or name another with --from\n"

@@ -1,0 +1,262 @@
+"""rkcnn train: what is said before, during and after, and what happens when it can't go on."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from rich.console import Console
+
+from rkcnn.cli.watch import Watch
+from rkcnn.record.source import source_hash
+from rkcnn.run import Job, train
+from rkcnn.train.recipe import recipe_of
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def command(digits: str, tmp_path: Path) -> list[str]:
+    return ["train", "ResNet@k=4", "--data", digits, "--set", "epochs=2", "--out", str(tmp_path)]
+
+
+def only(folder: Path, name: str) -> Path:
+    (found,) = folder.rglob(name)
+    return found
+
+
+def test_before_during_and_after(rkcnn: Run, command: list[str], digits: str, tmp_path: Path) -> None:
+    code, out, _ = rkcnn(*command, "--set", "lr=0.05")
+    assert code == 0
+    head, body, end = re.split(r"\n(?=epoch 1/2)|\n\n", out)
+    assert "network   ResNet@k=4, 938 parameters" in head
+    assert f"data      {digits}: 256 images to train on, 100 to test with, 10 classes, 28 x 28 x 1" in head
+    assert "recipe    mini,epochs=2,lr=0.05: 2 epochs of 2 steps of 128 images, lr 0.05" in head
+    assert re.search(r"device    cpu \(\d+ threads?\), fp32, eager\n", head)
+    line = r"epoch \d/2  loss \d.\d{4}  train error [\d.]+ %  test error [\d.]+ %  [\d,]+ images/s  0:00 left"
+    assert all(re.fullmatch(line, text) for text in body.splitlines())
+    assert len(body.splitlines()) == 2
+    folder = only(tmp_path, "result.json").parent
+    result = json.loads((folder / "result.json").read_bytes())
+    assert f"error     {100 * result['error']:.2f} % in the last epoch, best {100 * result['error_best']:.2f} %" in end
+    assert f"folder    {folder}" in end
+    for name in ("weights.safetensors", "result.json", "predictions.npy", "curves.svg"):
+        assert f"\n          {name} " in end
+        assert (folder / name).exists()
+    assert (folder / "curves.png").exists()
+    assert "rkcnn evaluate " in end
+    assert "time      0:0" in end
+
+
+def test_a_finished_run_says_so_and_again_repeats_it(rkcnn: Run, command: list[str], tmp_path: Path) -> None:
+    rkcnn(*command)
+    path = only(tmp_path, "result.json")
+    weights = (path.parent / "weights.safetensors").read_bytes()
+    code, out, _ = rkcnn(*command)
+    assert code == 0
+    assert f"seed 0 is finished already, in {path.parent}; --again repeats it\n" in out
+    assert "other source" not in out
+    assert "epoch 1/2" not in out
+    path.write_text(path.read_text().replace(source_hash(), "0" * 16))
+    assert f"it was made by other source ({'0' * 16}, commit " in rkcnn(*command)[1]
+    assert "epoch 1/2" in rkcnn(*command, "--again")[1]
+    assert (path.parent / "weights.safetensors").read_bytes() == weights
+
+
+def test_json_is_all_of_standard_output(rkcnn: Run, command: list[str]) -> None:
+    for _ in range(2):  # trained, and found
+        code, out, err = rkcnn(*command, "--json")
+        (result,) = json.loads(out)
+        assert code == 0
+        assert Path(result["folder"], "weights.safetensors").exists()
+        assert result["run"]["recipe"]["epochs"] == len(result["epochs"]) == 2
+        assert "epoch 2/2" in err or "finished already" in err
+
+
+def test_several_seeds(rkcnn: Run, command: list[str], tmp_path: Path) -> None:
+    code, out, _ = rkcnn(*command, "--seeds", "2", "--seed", "5")
+    assert code == 0
+    assert sorted(path.parent.name for path in tmp_path.rglob("result.json")) == ["seed-5", "seed-6"]
+    assert "seed 6  epoch 2/2" in out
+    assert "error     seed 5: " in out
+    errors = [json.loads(path.read_bytes())["error"] for path in tmp_path.rglob("result.json")]
+    assert f"mean of 2 seeds {50 * sum(errors):.2f} % +- {100 * abs(errors[0] - errors[1]) / 2**0.5:.2f} %" in out
+
+
+def test_a_validation_split_is_named(rkcnn: Run, command: list[str], tmp_path: Path) -> None:
+    code, out, _ = rkcnn(*command, "--validation", "50", "--set", "batch=64")
+    assert code == 0
+    assert "206 images to train on, 50 held out for validation" in out
+    assert "validation error" in out
+    assert only(tmp_path, "result.json").parts[-5].endswith("~validation-50")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_stopped_it_keeps_all_and_the_same_command_continues(
+    rkcnn: Run, command: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: int, code: int
+) -> None:
+    seen = []
+
+    def steps(self: Watch, jobs: list[Job]) -> None:
+        self.jobs = jobs
+        seen.append(jobs)
+        if len(seen) == 3:
+            os.kill(os.getpid(), number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Watch, "steps", steps)
+        got, out, err = rkcnn(*command)
+    assert got == code
+    assert "epoch 1/2" in out
+    name = signal.Signals(number).name
+    assert err.endswith(f"rkcnn: stopped by {name}; seed 0 at epoch 2, step 2, the same command continues\n")
+    assert not list(tmp_path.rglob("result.json"))
+    got, out, _ = rkcnn(*command)
+    assert got == 0
+    assert "seed      0, continues at epoch 2, step 2" in out
+    assert "epoch 2/2" in out
+
+
+def test_ctrl_c_before_the_first_step(rkcnn: Run, command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rkcnn.run.load", interrupt)
+    assert rkcnn(*command) == (130, "", "rkcnn: stopped by SIGINT; the same command continues\n")
+
+
+def test_a_run_that_diverges(rkcnn: Run, command: list[str], tmp_path: Path) -> None:
+    bad = (*command, "--set", "lr=10000", "--set", "weight_decay=1000", "--set", "batch=32")
+    code, out, _ = rkcnn(*bad)
+    assert code == 1
+    assert re.search(r"DIVERGED  the loss is not finite at epoch 1, step \d, lr 10000\n", out)
+    kept = only(tmp_path, "checkpoint-00000-000000.safetensors")
+    assert f"last good checkpoint: {kept}; a lower lr may help" in out
+    assert "rkcnn evaluate" not in out
+    code, out, _ = rkcnn(*bad)
+    assert code == 1
+    assert "seed 0 diverged already" in out
+    assert rkcnn(*bad, "--json")[0] == 1
+
+
+def test_without_matplotlib_it_says_so_and_goes_on(
+    rkcnn: Run, command: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, out, _ = rkcnn(*command)
+    assert code == 0
+    assert out.count("no curves: matplotlib is not installed here") == 1
+    assert not list(tmp_path.rglob("curves.*"))
+    assert "curves.svg" not in out
+
+
+def test_one_rank_of_several_speaks(rkcnn: Run, command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "1")
+    assert rkcnn(*command)[:2] == (0, "")
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_terminal_of_80_columns_shows_it_all(
+    digits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, several: bool
+) -> None:
+    monkeypatch.setattr("rkcnn.cli.watch.REFRESH", 0.0)
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=80, color_system=None)
+    with Watch(console, several) as watch:
+        train(
+            "ResNet@k=4",
+            digits,
+            recipe_of("mini", {"epochs": "20"}),
+            (0, 1)[: 1 + several],
+            out=tmp_path,
+            observer=watch,
+        )
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.getvalue())
+    last = [line for line in re.split(r"[\r\n]+", text) if "epoch 20/20" in line][-1]
+    assert re.search(r" epoch 20/20 loss \d\.\d{4} train [\d.]+ % test [\d.]+ % [\d,]+ img/s 0:00 left", last), last
+    assert ("seed 1 " in last) is several
+    assert ("━" in last) is not several, "with a seed's name its words fill the line"
+    assert len(last) <= 80
+
+
+BAD = {
+    "--set epoch=3": "a recipe has no field 'epoch' (did you mean epochs?)",
+    "--set epochs": "--set epochs given; it takes FIELD=VALUE",
+    "--set =3": "FIELD=VALUE",
+    "--set epochs=": "FIELD=VALUE",
+    "--set lr=1 --set lr=2": "--set lr given twice, as 1 and 2",
+    "--set lr=fast": "it must be a number",
+    "--set epochs=0": "epochs=0 given; it must be from 1 to",
+    "--recipe minni": "did you mean mini?",
+    "--seed -1": "a seed is a whole number from 0",
+    f"--seed {1 << 64}": "a seed is a whole number from 0",
+    "--seeds 0": "--seeds 0 given",
+    "--seeds 100000": "train 1 to 1000",
+    "--device tpu": "no device 'tpu'",
+    "--device cuda:99": "no device 'cuda:99' here; there is cpu",
+    "--device meta": "can't train on 'meta'",
+    "--engine warp": "engines are auto, eager, compile, graph",
+    "--validation -3": "can't be set apart",
+    "--validation 256": "give 1 to 255",
+    "--set batch=1000": "a batch of 1000",
+    "--epochs 3": "--epochs",
+}
+
+
+@pytest.mark.parametrize("options", BAD)
+def test_bad_input_is_one_sentence_and_code_two(rkcnn: Run, digits: str, tmp_path: Path, options: str) -> None:
+    code, out, err = rkcnn("train", "ResNet@k=4", "--data", digits, "--out", str(tmp_path / "r"), *options.split())
+    assert (code, out) == (2, "")
+    *notes, sentence = err.splitlines()
+    assert sentence.startswith("rkcnn: ")
+    assert BAD[options] in sentence
+    assert all(note.startswith("reading ") for note in notes)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.name != ".lock"]
+
+
+@pytest.mark.parametrize(
+    ("network", "data", "says"),
+    [
+        ("ResNet@k=4_4_4_4,stem=odenet", "mnist-mini", "mnist-mini doesn't fit the network: "),
+        ("RKCN-R-2@k=4", "mnist-mini", "did you mean RKCNN?"),
+        ("ResNet@k=4", "mnits", "did you mean mnist?"),
+    ],
+)
+def test_a_set_and_a_network_that_do_not_fit(rkcnn: Run, network: str, data: str, says: str, tmp_path: Path) -> None:
+    code, out, err = rkcnn("train", network, "--data", data, "--out", str(tmp_path))
+    assert (code, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_a_folder_that_cant_be_written(rkcnn: Run, digits: str) -> None:
+    code, out, err = rkcnn("train", "ResNet@k=4", "--data", digits, "--out", "/dev/null/runs")
+    assert (code, out) == (2, "")
+    assert "can't write to /dev/null/runs" in err
+    assert "name another --out" in err
+
+
+def test_a_result_of_other_images_is_not_taken_for_this_one(rkcnn: Run, command: list[str], tmp_path: Path) -> None:
+    rkcnn(*command)
+    path = only(tmp_path, "result.json")
+    result = json.loads(path.read_bytes())
+    result["data"]["train_sha256"] = "0" * 64
+    path.write_text(json.dumps(result))
+    code, out, err = rkcnn(*command)
+    assert (code, out) == (2, "")
+    assert "holds a result of other images; name another --out or give --again" in err
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="where there is no GPU")
+def test_a_gpu_that_is_not_there(rkcnn: Run) -> None:
+    assert "no device 'cuda' here; there is cpu, or say auto" in rkcnn("train", "--device", "cuda")[2]

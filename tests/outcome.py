@@ -1,0 +1,39 @@
+"""A result made by hand, for tests that train nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from rkcnn.record.result import Result
+from rkcnn.record.run import Run
+from rkcnn.train.recipe import recipe_of
+
+
+def outcome(errors: tuple[float, ...] = (0.5, 0.02, 0.03), **changes: Any) -> Result:
+    """A finished run of `mini` with those test errors, and anything else changed."""
+    recipe = recipe_of("mini", {"epochs": str(max(1, len(errors)))})
+    epochs = [
+        {"number": i, "loss": 3 * error, "error": error / 2, "lr": recipe.lr_at(i, 0, 1), "test_error": error}
+        for i, error in enumerate(errors)
+    ]
+    made = Result(
+        run=Run("mnist-mini", "ResNet@k=4", recipe, 0).as_dict(),
+        status="finished",
+        error=errors[-1] if errors else None,
+        error_best=min(errors, default=None),
+        epochs=epochs,
+        seconds=65.4,
+        images_per_second=1500.0,
+        peak_bytes=1 << 28,
+        params=1234,
+        evaluations=None,
+        unconverged=None,
+        engine="eager",
+        data={"verified": True},
+        versions={"rkcnn": "0"},
+        machine={"gpu": None},
+        commit=None,
+        source="0123456789abcdef",
+    )
+    return replace(made, **changes)

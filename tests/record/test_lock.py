@@ -1,0 +1,44 @@
+"""One process a folder, and none that is dead."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rkcnn.error import InputError
+from rkcnn.record.lock import locked
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from rkcnn.record.lock import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_refused_while_the_other_lives_and_free_when_it_is_killed(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "run"
+    other = subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True)
+    assert other.stdout is not None
+    with other.stdout:
+        try:
+            assert other.stdout.readline() == "held\n"
+            with pytest.raises(InputError, match=f"process {other.pid} is training in"), locked(folder):
+                pass
+        finally:
+            other.kill()
+            other.wait()
+    for _ in range(2):  # free after the death, and again after use
+        with locked(folder):
+            pass
+
+
+def test_a_folder_that_cant_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="name another --out"), locked(tmp_path / "file" / "run"):
+        pass

@@ -1,0 +1,55 @@
+"""A run's folder says what it is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rkcnn.record.run import Run, recipe_text
+from rkcnn.train.recipe import RECIPES, recipe_of
+
+
+def run(data: str = "mnist-mini", spec: str = "RKCNN-R-2@k=32", seed: int = 0, **changes: str) -> Run:
+    return Run(data, spec, recipe_of("mini", changes), seed)
+
+
+@pytest.mark.parametrize(
+    ("made", "folder"),
+    [
+        (run(), "mnist-mini/RKCNN-R-2@k=32/mini/seed-0"),
+        (run(epochs="2", lr="0.05", seed=3), "mnist-mini/RKCNN-R-2@k=32/mini,epochs=2,lr=0.05/seed-3"),
+        (run(epochs="18"), "mnist-mini/RKCNN-R-2@k=32/mini/seed-0"),
+        (run(milestones="3_4"), "mnist-mini/RKCNN-R-2@k=32/mini,milestones=3_4/seed-0"),
+        (run("npz:/a b/c.npz"), "npz~~a~b~c.npz/RKCNN-R-2@k=32/mini/seed-0"),
+        (run("mnist~validation-50"), "mnist~validation-50/RKCNN-R-2@k=32/mini/seed-0"),
+    ],
+)
+def test_folder_names(made: Run, folder: str) -> None:
+    assert made.folder.as_posix() == folder
+
+
+@given(st.text(min_size=1, max_size=30).map(lambda text: f"folder:{text}"))
+def test_no_name_leaves_the_folder(data: str) -> None:
+    folder = run(data).folder
+    assert len(folder.parts) == 4
+    assert ".." not in folder.parts
+    assert not folder.is_absolute()
+
+
+def test_what_it_is_goes_through_json_unchanged() -> None:
+    made = run(milestones="3_4").as_dict()
+    assert json.loads(json.dumps(made)) == made
+    assert made["recipe"]["milestones"] == [3, 4]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_in_words(name: str) -> None:
+    assert recipe_text(RECIPES[name].as_dict()) == name
+    assert recipe_text(json.loads(json.dumps(RECIPES[name].as_dict()))) == name
+
+
+def test_a_recipe_that_is_gone_keeps_its_name() -> None:
+    assert recipe_text({**RECIPES["mini"].as_dict(), "name": "older"}) == "older"

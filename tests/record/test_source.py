@@ -1,0 +1,45 @@
+"""The hash is of what can change a number, and of nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from rkcnn.record import source
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    copy = tmp_path / "rkcnn"
+    shutil.copytree(source.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "*.gz"))
+    monkeypatch.setattr(source, "PACKAGE", copy)
+    return copy
+
+
+def test_it_does_not_depend_on_the_place(package: Path) -> None:
+    assert source.source_hash.__wrapped__() == source.source_hash()
+    assert len(source.source_hash()) == 16
+
+
+@pytest.mark.parametrize(
+    ("changed", "matters"),
+    [
+        ("train/sgd.py", True),
+        ("model/steps/rkcnn.py", True),
+        ("run.py", True),
+        ("data/new.py", True),
+        ("cli/train.py", False),
+        ("report/curves.py", False),
+        ("record/run.py", False),
+    ],
+)
+def test_what_matters(package: Path, changed: str, matters: bool) -> None:
+    with (package / changed).open("a") as file:
+        file.write("\n# changed\n")
+    assert (source.source_hash.__wrapped__() != source.source_hash()) is matters
+
+
+def test_outside_a_checkout_there_is_no_commit(package: Path) -> None:
+    assert source.commit.__wrapped__() is None
