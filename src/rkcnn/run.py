@@ -213,7 +213,7 @@ def _start(
         for old in (*folder.glob("checkpoint-*"), folder / "result.json"):
             old.unlink(missing_ok=True)
     history, note = resume(folder, trainer, run.as_dict())
-    if not history and (shorter := find_shorter(run, folder)) is not None:
+    if not history and not again and (shorter := find_shorter(run, folder)) is not None:
         history, _ = resume(shorter.folder, trainer, shorter.identity)
         note = f"goes on from the {len(history)} epochs in {shorter.folder}"
     chosen, why = start_engine(engine, trainer)
