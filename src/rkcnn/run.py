@@ -74,8 +74,11 @@ class Job:
         return self.engine.trainer
 
     def keep(self) -> None:
+        """A checkpoint, unless the loss of this epoch is no longer finite: the last good one shall stay."""
         self.engine.wait()
-        self.trainer.ranks.first(lambda: keep(self.folder, self.trainer, self.run.as_dict(), self.history))
+        if self.trainer.sound:
+            facts = identity(self.run.as_dict(), self.train)
+            self.trainer.ranks.first(lambda: keep(self.folder, self.trainer, facts, self.history))
         self.kept = time.monotonic()
 
 
@@ -199,6 +202,11 @@ def check_fit(spec: str, images: Images) -> str:
     return network.name
 
 
+def identity(run: dict[str, Any], training: Images) -> dict[str, Any]:
+    """What a checkpoint must be of: the run, and the very pixels, which own images don't say by their name."""
+    return {**run, "train_sha256": training.pixels_sha256}
+
+
 def build(run: Run, images: Images) -> nn.Module:
     """The network of a run with its first weights: a function of the run alone, whatever device it goes to."""
     torch.manual_seed(run.seed)
@@ -224,9 +232,9 @@ def _start(
         if again:
             for old in (*folder.glob("checkpoint-*"), folder / "result.json"):
                 old.unlink(missing_ok=True)
-        history, note = resume(folder, trainer, run.as_dict())
-        if not history and (shorter := find_shorter(run, folder)) is not None:
-            history, _ = resume(shorter.folder, trainer, shorter.identity)
+        history, note = resume(folder, trainer, identity(run.as_dict(), training))
+        if not history and not again and (shorter := find_shorter(run, folder)) is not None:
+            history, _ = resume(shorter.folder, trainer, identity(shorter.run, training))
             note = f"goes on from the {len(history)} epochs in {shorter.folder}"
         return history, note, trainer.epoch, trainer.step
 

@@ -53,6 +53,7 @@ def test_before_during_and_after(rkcnn: Run, command: list[str], digits: str, tm
         assert (folder / name).exists()
     assert (folder / "curves.png").exists()
     assert "rkcnn evaluate " in end
+    assert f"rkcnn runs --from {tmp_path}  # all results" in end
     assert "time      0:0" in end
 
 

@@ -94,6 +94,12 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
         resume(tmp_path, trainer(), {**IDENTITY, "seed": 4})
 
 
+def test_a_checkpoint_of_other_shapes_is_refused(tmp_path: Path) -> None:
+    keep(tmp_path, trainer("RKCNN-R-2@k=6"), IDENTITY, [])
+    with pytest.raises(InputError, match="another version of rkcnn; give --again"):
+        resume(tmp_path, trainer(), IDENTITY)
+
+
 FULL = """
 import sys
 from pathlib import Path

@@ -89,7 +89,8 @@ def suggest(result: Result, folder: Path) -> Iterator[str]:
     ideas = [(f"rkcnn evaluate {quote(str(folder))}", "what it gets wrong, and how sure it is")]
     if result.run["data"] == "mnist-mini":
         ideas.append((f"rkcnn train {other}", "a rival, in the same way"))
-    ideas.append(("rkcnn runs", "all results side by side"))
+    out = folder.parents[3]  # a run's name is four folders deep
+    ideas.append((f"rkcnn runs --from {quote(str(out))}" if out != Path("runs") else "rkcnn runs", "all results"))
     for i, (command, about) in enumerate(ideas):
         yield f"{'' if i else 'next':9} {command}  # {about}"
 

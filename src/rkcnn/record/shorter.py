@@ -12,7 +12,7 @@ from rkcnn.record.run import Run
 
 class Shorter(NamedTuple):
     folder: Path
-    identity: dict[str, Any]
+    run: dict[str, Any]
 
 
 def find_shorter(run: Run, folder: Path) -> Shorter | None:

@@ -81,8 +81,11 @@ def resume(folder: Path, trainer: Trainer, identity: dict[str, Any]) -> tuple[li
                 f"{path} is of another run ({_differences(facts['identity'], identity)}); "
                 "name another --out or remove it"
             )
+        own = tensors_of(trainer)
+        if {name: value.shape for name, value in own.items()} != {name: value.shape for name, value in tensors.items()}:
+            raise InputError(f"{path} was made by another version of rkcnn; give --again to start anew")
         with torch.no_grad():
-            for name, value in tensors_of(trainer).items():
+            for name, value in own.items():
                 value.copy_(tensors[name])
         trainer.epoch, trainer.step = facts["epoch"], facts["step"]
         return facts["history"], f"damaged, passed over: {', '.join(damaged)}" if damaged else ""

@@ -77,6 +77,11 @@ class Trainer:
     def finished(self) -> bool:
         return self.epoch >= self.recipe.epochs
 
+    @property
+    def sound(self) -> bool:
+        """Whether every loss of the epoch so far was finite; asks the device."""
+        return int(self.totals[3]) == self.step
+
     def state(self) -> list[Tensor]:
         """Every tensor that a step changes."""
         network = [*self.network.parameters(), *self.network.buffers()]
