@@ -128,9 +128,10 @@ def train(
             else:
                 waiting.append((run, folder))
         together = [waiting] if place.type == "cuda" else [[one] for one in waiting]
+        asked = stack.enter_context(stop_signals())
         for group in together:
             jobs = [_start(run, folder, training, test, place, engine, ranks, again, observer) for run, folder in group]
-            results |= _go(jobs, observer, keep_seconds)
+            results |= _go(jobs, observer, keep_seconds, asked)
     return [results[run.seed] for run in runs]
 
 
@@ -247,33 +248,32 @@ def _start(
     return job
 
 
-def _go(jobs: list[Job], observer: Observer, keep_seconds: float) -> dict[int, Result]:
-    """Train jobs side by side to their ends."""
+def _go(jobs: list[Job], observer: Observer, keep_seconds: float, asked: list[str]) -> dict[int, Result]:
+    """Train jobs side by side to their ends, or until a signal asks to stop."""
     results: dict[int, Result] = {}
     ranks = jobs[0].trainer.ranks if jobs else Ranks()
-    with stop_signals() as asked:
 
-        def between() -> None:
-            observer.steps(jobs)
-            now = time.monotonic()
-            due = any(now - job.kept > keep_seconds and not job.trainer.finished for job in jobs)
-            wish = ranks.most(2 if asked else 1 if due else 0)  # all ranks keep, and stop, after the same step
-            if wish:
-                for job in jobs:
-                    job.keep()
-            if wish == 2:
-                raise Stopped(asked[0] if asked else "another rank was stopped")
+    def between() -> None:
+        observer.steps(jobs)
+        now = time.monotonic()
+        due = any(now - job.kept > keep_seconds and not job.trainer.finished for job in jobs)
+        wish = ranks.most(2 if asked else 1 if due else 0)  # all ranks keep, and stop, after the same step
+        if wish:
+            for job in jobs:
+                job.keep()
+        if wish == 2:
+            raise Stopped(asked[0] if asked else "another rank was stopped")
 
-        for i, outcome in fit([job.engine for job in jobs], between):
-            job = jobs[i]
-            if isinstance(outcome, Diverged):
-                results[job.run.seed] = _finish(job, f"diverged: {outcome}", observer)
-                continue
-            _judge(job, outcome)
-            observer.epoch(job, job.history[-1])
-            job.keep()
-            if job.trainer.finished:
-                results[job.run.seed] = _finish(job, "finished", observer)
+    for i, outcome in fit([job.engine for job in jobs], between):
+        job = jobs[i]
+        if isinstance(outcome, Diverged):
+            results[job.run.seed] = _finish(job, f"diverged: {outcome}", observer)
+            continue
+        _judge(job, outcome)
+        observer.epoch(job, job.history[-1])
+        job.keep()
+        if job.trainer.finished:
+            results[job.run.seed] = _finish(job, "finished", observer)
     for job in jobs:
         if job.run.seed not in results:  # it was finished when it was resumed, but for its result
             results[job.run.seed] = _finish(job, "finished", observer)
