@@ -214,3 +214,13 @@ def test_bad_settings_get_one_sentence(digits: str, tmp_path: Path, settings: di
 def test_a_set_and_a_network_that_dont_fit(digits: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"doesn't fit the network: .* smallest it can take is 34x34"):
         train("ResNet@k=4_4_4,stem=odenet", digits, "mini", out=tmp_path)
+
+
+@pytest.mark.timeout(900)
+def test_mini_reads_real_digits(tmp_path: Path) -> None:
+    """The main job as it stands: at most 2 % wrong of 2,000 held-out digits; how long it took is in its record."""
+    (result,) = train(out=tmp_path)
+    assert result.finished
+    assert result.error is not None
+    assert result.error <= 0.02
+    assert result.seconds > 0
