@@ -53,9 +53,9 @@ def advance(engines: Sequence[Engine], steps: int) -> float:
     return (time.perf_counter() - start) / steps / len(engines)
 
 
-def main(spec: str = "RKCNN-R-2@k=32", name: str = "paper-mnist", place: str = "auto") -> None:
+def main(spec: str = "RKCNN-R-2@k=32", chosen: str = "paper-mnist", place: str = "auto") -> None:
     device = pick_device(place)
-    recipe = recipe_of(name)
+    recipe = recipe_of(chosen)
     set_precision(recipe.precision)
     images, _ = load("mnist-mini")
     if "@" not in spec or parse(spec).periods > 1:
@@ -77,7 +77,7 @@ def main(spec: str = "RKCNN-R-2@k=32", name: str = "paper-mnist", place: str = "
         for name, group in engines.items():
             best[name] = min(best[name], advance(group, STEPS))
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
-    print(f"{spec}, {name}: batch {recipe.batch}, {recipe.precision}, {where}, torch {torch.__version__}")
+    print(f"{spec}, {chosen}: batch {recipe.batch}, {recipe.precision}, {where}, torch {torch.__version__}")
     for name, seconds in best.items():
         print(f"{name:22} {1e3 * seconds:8.3f} ms a run's step {best['eager'] / seconds:6.1f} x")
 

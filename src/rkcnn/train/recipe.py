@@ -89,7 +89,7 @@ def paper_mnist() -> Recipe:
     """The paper on MNIST (SPEC 5): 160 epochs of SGD, lr / 10 at 60, 100, 140, random crop, no decay.
 
     rkcnn train RKCNN-R-2@k=32 --data mnist --recipe paper-mnist
-    The paper: 0.31 % (best epoch, mean of 5).
+    About 4 minutes for five seeds together on one H200 (0.59 ms a run's step). The paper: 0.31 % (best epoch, mean of 5).
     """
     return Recipe("paper-mnist", epochs=160, batch=128, lr=0.1, milestones=(60, 100, 140), padding=4, drop_last=True)
 
@@ -98,7 +98,7 @@ def paper_cifar() -> Recipe:
     """The paper on CIFAR-10 and -100 (SPEC 5): 300 epochs, batch 32, Nesterov, lr / 10 at 150 and 225, crop and flip.
 
     rkcnn train RKCNN-I-2_2_2@k=120 --data cifar10 --recipe paper-cifar
-    The paper: 4.41 % on CIFAR-10 (best epoch, mean of 3).
+    About 80 minutes on one H200 (10 ms a step in fp32). The paper: 4.41 % on CIFAR-10 (best epoch, mean of 3).
     """
     return Recipe(
         "paper-cifar",
@@ -117,7 +117,7 @@ def paper_svhn() -> Recipe:
     """The paper on SVHN (SPEC 5): 40 epochs of 604,388 images, dropout 0.2, lr / 10 at 20 and 30, no augmentation.
 
     rkcnn train RKCNN-I-2_2_2@k=120 --data svhn+extra --recipe paper-svhn
-    The paper: 1.64 % (best epoch, mean of 3).
+    Not timed yet. The paper: 1.64 % (best epoch, mean of 3).
     """
     return Recipe(
         "paper-svhn", epochs=40, batch=128, lr=0.1, milestones=(20, 30), nesterov=True, weight_decay=1e-4, dropout=0.2
@@ -136,6 +136,7 @@ def fast_cifar() -> Recipe:
     """CIFAR-10 in a few minutes on one GPU: large batch, triangular lr, label smoothing, cutout, bf16.
 
     rkcnn train RKCNN-I-2_2_2@k=120 --data cifar10 --recipe fast-cifar
+    92 s on one H200, of which 28 s compiling; 5.86 % in the last epoch (one run, seed 0; results/cifar10).
     """
     return Recipe(
         "fast-cifar",
