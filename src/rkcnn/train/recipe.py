@@ -89,7 +89,8 @@ def paper_mnist() -> Recipe:
     """The paper on MNIST (SPEC 5): 160 epochs of SGD, lr / 10 at 60, 100, 140, random crop, no decay.
 
     rkcnn train RKCNN-R-2@k=32 --data mnist --recipe paper-mnist
-    About 4 minutes for five seeds together on one H200 (0.59 ms a run's step). The paper: 0.31 % (best epoch, mean of 5).
+    About 4 minutes for five seeds together on one H200 (0.59 ms a run's step).
+    The paper: 0.31 % (best epoch, mean of 5).
     """
     return Recipe("paper-mnist", epochs=160, batch=128, lr=0.1, milestones=(60, 100, 140), padding=4, drop_last=True)
 
@@ -128,6 +129,7 @@ def mini() -> Recipe:
     """Real digits in about two minutes on two CPU cores: the bundled 10,000 images of mnist-mini.
 
     rkcnn train
+    1.30 % of 2,000 held-out digits in the last epoch (one run, seed 0), 4 to 5 s an epoch.
     """
     return Recipe("mini", epochs=18, batch=128, lr=0.1, milestones=(9, 14), padding=4, drop_last=True)
 
