@@ -122,6 +122,15 @@ def test_refuses_what_is_not_there(name: str) -> None:
         load(name)
 
 
+@pytest.mark.parametrize("kind", ["folder", "npz"])
+def test_refuses_no_path_and_what_cant_be_one(kind: str) -> None:
+    with pytest.raises(InputError, match="put its path after the colon"):
+        load(f"{kind}:")
+    for path in ("~nobody-of-that-name/x", "a\0b"):
+        with pytest.raises(InputError, match="can't be a path"):
+            load(f"{kind}:{path}")
+
+
 def test_npz_with_and_without_a_test_set(tmp_path: Path) -> None:
     pixels = np.random.RandomState(0).randint(0, 256, (10, 12, 12, 3), np.uint8)
     labels = np.arange(10) % 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,9 +28,7 @@ SPLIT_SEED = 20241  # of the permutation that sets a test set apart where there 
 def obtain_own(name: str, sources: Sources, own: Own, progress: Progress) -> tuple[Path, Catalogue]:
     """The folder that holds the decoded images, made anew when a file there was added, removed or changed."""
     kind, _, given = name.partition(":")
-    path = Path(given).expanduser().resolve()
-    if not (path.is_dir() if kind == "folder" else path.is_file()):
-        raise InputError(f"{name}: {path} is no {'folder' if kind == 'folder' else 'file'}")
+    path = _place(kind, given)
     if own.split is not None and not 0 < own.split < 1:
         raise InputError(f"--split {own.split} must be a share between 0 and 1, say 0.2")
     if own.size is not None and own.size < 1:
@@ -51,6 +50,19 @@ def obtain_own(name: str, sources: Sources, own: Own, progress: Progress) -> tup
             catalogue.fingerprint = fingerprint
             store.keep(folder, catalogue, root / f"own-{identity}")
     return root / f"own-{identity}", catalogue
+
+
+def _place(kind: str, given: str) -> Path:
+    what = "folder" if kind == "folder" else "file"
+    if not given:
+        raise InputError(f"{kind}: names no {what}; put its path after the colon, say {kind}:photos")
+    try:
+        path = Path(given).expanduser().resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # a ring of links, no such user, a zero byte
+        raise InputError(f"{kind}:{given!r} can't be a path ({error}); give that of a {what}") from None
+    if not (os.path.isdir(path) if kind == "folder" else os.path.isfile(path)):
+        raise InputError(f"{kind}:{given}: {path} is no {what}")
+    return path
 
 
 def _folder(path: Path, own: Own, progress: Progress) -> tuple[tuple[str, ...], Iterator[tuple[str, Part]]]:

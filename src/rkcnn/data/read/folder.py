@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rkcnn.data.read.part import Part
 from rkcnn.data.read.picture import open_picture
+from rkcnn.data.shelf import open_file
 from rkcnn.error import InputError
 
 if TYPE_CHECKING:
@@ -33,24 +34,34 @@ class Found:
 
 def find_images(folder: Path) -> Found:
     """Every image under CLASS/ by name; an empty class is refused, other files and hidden ones left alone."""
-    classes = tuple(sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] != "."))
+    classes = tuple(path.name for path in _listed(folder, Path.is_dir))
     if not classes:
         raise InputError(f"{folder}: has no subfolders, and needs one for each class")
     files: list[tuple[Path, int]] = []
     for label, name in enumerate(classes):
-        here = sorted(path for path in (folder / name).iterdir() if path.suffix.lower() in SUFFIXES)
-        here = [path for path in here if path.name[0] != "."]
+        here = _listed(folder / name, lambda path: path.suffix.lower() in SUFFIXES and path.is_file())
         if not here:
-            raise InputError(f"{folder / name}: is a class with no image; put some in or remove the folder")
+            raise InputError(
+                f"{folder / name}: is a class with no image; put {', '.join(SUFFIXES)} files in or remove the folder"
+            )
         files += [(path, label) for path in here]
     return Found(classes, tuple(files))
+
+
+def _listed(folder: Path, wanted: Callable[[Path], bool]) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.name[0] != "." and wanted(path))
+    except OSError as error:
+        raise InputError(
+            f"{error.filename or folder}: can't be read ({error.strerror}); allow reading it or move it away"
+        ) from None
 
 
 def grey(files: tuple[tuple[Path, int], ...], limit: int, bad: Callable[[Path, InputError], None]) -> bool:
     """Whether every readable image is grey, by their headers alone."""
     for path, _ in files:
         try:
-            with path.open("rb") as file, open_picture(file, str(path), limit, FORMATS) as picture:
+            with open_file(path) as file, open_picture(file, str(path), limit, FORMATS) as picture:
                 if picture.mode not in _GREY:
                     return False
         except InputError as error:
@@ -70,7 +81,7 @@ def read_folder(
         pixels, labels = [], []
         for path, label in files[start : start + _BLOCK]:
             try:
-                with path.open("rb") as file, open_picture(file, str(path), limit, FORMATS) as picture:
+                with open_file(path) as file, open_picture(file, str(path), limit, FORMATS) as picture:
                     pixels.append(_square(picture, size, channels))
                     labels.append(label)
             except InputError as error:

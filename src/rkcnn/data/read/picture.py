@@ -23,14 +23,17 @@ MOST = 256 << 20  # bytes of one decoded picture: 89 million RGB pixels, where P
 @contextmanager
 def open_picture(file: BinaryIO, where: str, limit: int, formats: tuple[str, ...]) -> Iterator[Image]:
     """The picture, header read, nothing decoded; what Pillow raises in the block comes out as InputError."""
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     if size > limit:
         raise InputError(f"{where}: holds {size} bytes, more than the {limit} allowed here")
     # in memory: Pillow asks for what a chunk claims to hold, and a file on disk gives memory for that first
-    held = io.BytesIO(file.read())
+    try:
+        held = io.BytesIO(file.read())
+    except OSError as error:
+        raise InputError(f"{where}: can't be read ({error.strerror})") from None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a bomb, refused below; of odd metadata, unused
@@ -44,6 +47,8 @@ def open_picture(file: BinaryIO, where: str, limit: int, formats: tuple[str, ...
                 yield picture
     except InputError:
         raise
+    except UnidentifiedImageError:  # its text is the address of a buffer
+        raise InputError(f"{where}: can't be read as {' or '.join(formats)} (it doesn't begin as one does)") from None
     except Exception as error:  # Pillow raises OSError, SyntaxError, ValueError, struct.error, EOFError and more
         raise InputError(
             f"{where}: can't be read as {' or '.join(formats)} ({type(error).__name__}: {error})"
