@@ -112,7 +112,7 @@ def crowded() -> bytes:
         (packed_by(zipfile.ZIP_BZIP2), "save it with np.savez again"),
         (rechecked(beyond_unicode()), "can't be read as .npz"),
         (npz(images=PIXELS, labels=LABELS), "holds images, labels; it needs x_train"),
-        (npz(**{f"a{number}": LABELS for number in range(11)}), "a7, and 3 more; it needs x_train"),
+        (npz(False, **{f"a{number}": LABELS for number in range(11)}), "a7, and 3 more; it needs x_train"),
         (crowded(), "table of contents is larger"),
     ],
 )
