@@ -155,3 +155,9 @@ def test_a_file_that_cant_be_opened_is_bad_like_any_other(tmp_path: Path) -> Non
     assert grey(((tmp_path / "a.png", 0),), 10**9, lambda _, error: told.append(str(error)))
     assert len(told) == 2
     assert all("a.png: can't be read (" in text for text in told)
+
+
+def test_blocks_are_bounded_by_bytes(tmp_path: Path) -> None:
+    Image.fromarray(ramp()).save(tmp_path / "a.png")
+    parts = list(read_folder(((tmp_path / "a.png", 0),) * 3, 2048, 3, 10**9, refuse))
+    assert [len(part.labels) for part in parts] == [1, 1, 1]  # of 12 MB each

@@ -108,7 +108,7 @@ def _square(picture: Image, size: int, channels: int) -> NDArray[np.uint8]:
             shallow.paste(Image.fromarray(np.clip(np.rint(strip / 257), 0, 255).astype(np.uint8)), (0, top))
         picture = shallow
     if picture.has_transparency_data:
-        picture = picture.convert("RGBA")
+        picture = picture if picture.mode == "RGBA" else picture.convert("RGBA")
         picture.paste((0, 0, 0), mask=ImageChops.invert(picture.getchannel("A")))
     mode = "L" if channels == 1 else "RGB"
     if picture.mode not in ("L", "RGB"):  # those two are the same scaled first, which copies less

@@ -21,8 +21,8 @@ MOST = 256 << 20  # bytes of one decoded picture: 89 million RGB pixels, where P
 
 ROOM = 40 << 20  # bytes that decoding one picture may take beyond 3 times its file
 # bytes a pixel, measured: the picture, its conversions, the copies of its decoder
-_COST, _COST_OF = 14, {"L": 2, "1": 6, "P": 10, "RGB": 5, "I;16": 5}
-_COST_WEBP, _COST_PROGRESSIVE = 24, 6
+_COST, _COST_OF = 13, {"L": 2, "1": 6, "P": 6, "RGB": 5, "I;16": 5, "RGBA": 9}
+_COST_WEBP, _COST_PROGRESSIVE, _COST_TURNED = 12, 6, 4
 
 
 @contextmanager
@@ -67,9 +67,9 @@ def shrink(picture: Image, where: str, size: int, side: int) -> None:
     """Before decoding: a JPEG too large for its file's memory is decoded smaller, another picture refused."""
     room, whole = ROOM + 3 * size, picture.width * picture.height
     fixed = _COST_PROGRESSIVE * whole if picture.info.get("progressive") else 0
-    cost = _COST_WEBP if picture.format == "WEBP" else _COST_OF.get(picture.mode, _COST)
-    if "exif" in picture.info or "transparency" in picture.info:  # turned, or made RGBA: a copy more
-        cost += _COST
+    cost = _COST if "transparency" in picture.info else _COST_OF.get(picture.mode, _COST)
+    cost += _COST_WEBP if picture.format == "WEBP" else 0
+    cost += _COST_TURNED if "exif" in picture.info else 0
     if picture.format == "JPEG" and cost * whole + fixed > room:
         picture.draft(picture.mode, (side, side))
     if cost * picture.width * picture.height + fixed > room:
