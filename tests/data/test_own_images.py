@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from rkcnn.data import own_images
 from rkcnn.data.load import load
+from rkcnn.data.lock import locked
 from rkcnn.data.own import Own
+from rkcnn.data.read.folder import read_folder
 from rkcnn.error import InputError
 
 
@@ -95,6 +100,49 @@ def test_a_bad_file_is_named_and_skipped_only_if_told(folder: Path, tmp_path: Pa
     assert len(load(f"folder:{folder}", own=Own(skip_bad=True))[0]) == 8
 
 
+def test_skipping_never_empties_a_class(folder: Path, tmp_path: Path) -> None:
+    (folder / "train" / "eel").mkdir()
+    (folder / "train" / "eel" / "1.png").write_text("hello")
+    with pytest.raises(InputError, match="train/eel: is a class of which no image can be read"):
+        load(f"folder:{folder}", own=Own(skip_bad=True))
+    assert not list((tmp_path / "data").rglob("*.pixels"))
+
+
+def test_a_change_behind_a_linked_class_is_noticed(folder: Path, tmp_path: Path) -> None:
+    os.rename(folder / "train" / "cat", tmp_path / "elsewhere")
+    (folder / "train" / "cat").symlink_to(tmp_path / "elsewhere")
+    assert load(f"folder:{folder}")[0].pixels[0, 0, 0, 0] == 0
+    picture(tmp_path / "elsewhere" / "0.png", (99, 0, 0))
+    assert load(f"folder:{folder}")[0].pixels[0, 0, 0, 0] == 99
+
+
+def test_names_that_are_not_utf8_are_read(folder: Path) -> None:
+    os.rename(folder / "train" / "cat" / "0.png", os.fsencode(folder) + b"/train/cat/\xff.png")
+    assert len(load(f"folder:{folder}")[0]) == 8
+
+
+def test_what_another_process_decoded_meanwhile_is_not_decoded_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = []
+
+    def counted(*given: Any) -> Any:
+        times.append(1)
+        return read_folder(*given)
+
+    @contextmanager
+    def late(*_: Any) -> Iterator[None]:
+        with monkeypatch.context() as other:
+            other.setattr(own_images, "locked", locked)
+            load(f"folder:{folder}")
+        yield
+
+    monkeypatch.setattr(own_images, "read_folder", counted)
+    monkeypatch.setattr(own_images, "locked", late)
+    assert len(load(f"folder:{folder}")[0]) == 8
+    assert len(times) == 2  # train and test
+
+
 @pytest.mark.parametrize(
     ("change", "own", "says"),
     [
@@ -120,6 +168,15 @@ def test_refuses_folders(change: Any, own: Own, says: str, folder: Path) -> None
 def test_refuses_what_is_not_there(name: str) -> None:
     with pytest.raises(InputError, match=r"is no f(older|ile)"):
         load(name)
+
+
+@pytest.mark.parametrize("kind", ["folder", "npz"])
+def test_refuses_no_path_and_what_cant_be_one(kind: str) -> None:
+    with pytest.raises(InputError, match="put its path after the colon"):
+        load(f"{kind}:")
+    for path in ("~nobody-of-that-name/x", "a\0b"):
+        with pytest.raises(InputError, match="can't be a path"):
+            load(f"{kind}:{path}")
 
 
 def test_npz_with_and_without_a_test_set(tmp_path: Path) -> None:

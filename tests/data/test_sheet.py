@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from rkcnn.data.disk import DiskError
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
 from rkcnn.data.sheet import describe, draw_sheet, save_sheet
+from rkcnn.error import InputError
 
 
 def test_describes_what_was_measured_and_what_is_applied() -> None:
@@ -47,3 +49,24 @@ def test_a_set_of_many_classes_and_large_pictures_fits() -> None:
 def test_a_folder_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(DiskError, match="give another file with -o"):
         save_sheet(draw_sheet(load("mnist-mini")[1]), tmp_path / "no" / "sheet.png")
+
+
+def test_only_a_regular_file_is_replaced(tmp_path: Path) -> None:
+    sheet = Image.new("RGB", (4, 4))
+    os.mkfifo(tmp_path / "pipe.png")
+    (tmp_path / "folder.png").mkdir()
+    for name in ("pipe.png", "folder.png"):
+        with pytest.raises(InputError, match=f"{name}: something that is no regular file is there"):
+            save_sheet(sheet, tmp_path / name)
+    assert (tmp_path / "pipe.png").is_fifo()
+    (tmp_path / "old.png").write_text("old")
+    save_sheet(sheet, tmp_path / "old.png")
+    with Image.open(tmp_path / "old.png") as picture:
+        assert picture.size == (4, 4)
+
+
+def test_a_name_that_is_no_png_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"give a name that ends in \.png"):
+        save_sheet(Image.new("RGB", (4, 4)), tmp_path / "notes.txt")
+    assert (tmp_path / "notes.txt").read_text() == "mine"

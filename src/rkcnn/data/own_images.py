@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,34 +28,57 @@ SPLIT_SEED = 20241  # of the permutation that sets a test set apart where there 
 def obtain_own(name: str, sources: Sources, own: Own, progress: Progress) -> tuple[Path, Catalogue]:
     """The folder that holds the decoded images, made anew when a file there was added, removed or changed."""
     kind, _, given = name.partition(":")
-    path = Path(given).expanduser().resolve()
-    if not (path.is_dir() if kind == "folder" else path.is_file()):
-        raise InputError(f"{name}: {path} is no {'folder' if kind == 'folder' else 'file'}")
+    path = _place(kind, given)
     if own.split is not None and not 0 < own.split < 1:
         raise InputError(f"--split {own.split} must be a share between 0 and 1, say 0.2")
     if own.size is not None and own.size < 1:
         raise InputError(f"--size {own.size} must be 1 pixel or more")
-    identity = hashlib.sha256(f"{kind} {path} {own.size} {own.split} {own.skip_bad}".encode()).hexdigest()[:16]
-    fingerprint = _fingerprint(path)
+    described = os.fsencode(f"{kind} {path} {own.size} {own.split} {own.skip_bad}")
+    identity = hashlib.sha256(described).hexdigest()[:16]
+    found = _parts(path, own) if kind == "folder" else {}
+    files = [file for part in found.values() for file, _ in part.files] if kind == "folder" else [path]
+    fingerprint = _fingerprint(path, files)
     root = sources.places()[0] / "decoded"
-    for place in sources.places():
-        stored = store.catalogue_of(place / "decoded" / f"own-{identity}")
-        if stored and stored.fingerprint == fingerprint:
-            return place / "decoded" / f"own-{identity}", stored
-    classes, parts = _folder(path, own, progress) if kind == "folder" else _npz(path, own)
+    if stored := _stored(sources, identity, fingerprint):
+        return stored
     with writing_to(root, REMEDY):
         root.mkdir(parents=True, exist_ok=True)
         with locked(root / ".own.lock", progress):
+            if stored := _stored(sources, identity, fingerprint):  # by the process that held the lock
+                return stored
             store.clear_leftovers(root, "own")
             progress.note(f"reading {path}")
+            classes, parts = _folder(path, found, own, progress) if kind == "folder" else _npz(path, own)
             folder, catalogue = store.write(root, "own", parts, list(classes), str(path))
             catalogue.fingerprint = fingerprint
             store.keep(folder, catalogue, root / f"own-{identity}")
     return root / f"own-{identity}", catalogue
 
 
-def _folder(path: Path, own: Own, progress: Progress) -> tuple[tuple[str, ...], Iterator[tuple[str, Part]]]:
-    found = _parts(path, own)
+def _stored(sources: Sources, identity: str, fingerprint: str) -> tuple[Path, Catalogue] | None:
+    for place in sources.places():
+        stored = store.catalogue_of(place / "decoded" / f"own-{identity}")
+        if stored and stored.fingerprint == fingerprint:
+            return place / "decoded" / f"own-{identity}", stored
+    return None
+
+
+def _place(kind: str, given: str) -> Path:
+    what = "folder" if kind == "folder" else "file"
+    if not given:
+        raise InputError(f"{kind}: names no {what}; put its path after the colon, say {kind}:photos")
+    try:
+        path = Path(given).expanduser().resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # a ring of links, no such user, a zero byte
+        raise InputError(f"{kind}:{given!r} can't be a path ({error}); give that of a {what}") from None
+    if not (os.path.isdir(path) if kind == "folder" else os.path.isfile(path)):
+        raise InputError(f"{kind}:{given}: {path} is no {what}")
+    return path
+
+
+def _folder(
+    path: Path, found: dict[str, Found], own: Own, progress: Progress
+) -> tuple[tuple[str, ...], Iterator[tuple[str, Part]]]:
     classes, size = found["train"].classes, own.size or 32
     everything = found["train"].files + found["test"].files
     skipped: set[Path] = set()
@@ -82,6 +106,10 @@ def _folder(path: Path, own: Own, progress: Progress) -> tuple[tuple[str, ...], 
                 yield name, part
             if not seen:
                 raise InputError(f"{path}: no image of the {name} set can be read")
+        left = {file.parent for file, _ in everything if file not in skipped}
+        emptied = sorted({file.parent for file in skipped} - left)
+        if emptied:
+            raise InputError(f"{emptied[0]}: is a class of which no image can be read; mend some or remove the folder")
 
     return classes, read()
 
@@ -137,10 +165,12 @@ def _chosen(count: int, own: Own, path: Path) -> list[bool]:
     return [bool(taken) for taken in chosen]
 
 
-def _fingerprint(path: Path) -> str:
+def _fingerprint(path: Path, files: list[Path]) -> str:
     digest = hashlib.sha256()
-    for file in [path] if path.is_file() else sorted(path.glob("**/*")):
-        if file.is_file():
+    for file in sorted(files):
+        try:
             state = file.stat()
-            digest.update(f"{file.relative_to(path)} {state.st_size} {state.st_mtime_ns}\n".encode())
+        except OSError as error:
+            raise InputError(f"{file}: can't be read ({error.strerror})") from None
+        digest.update(os.fsencode(file.relative_to(path)) + f" {state.st_size} {state.st_mtime_ns}\n".encode())
     return digest.hexdigest()

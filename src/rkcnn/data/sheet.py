@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ import torch
 
 from rkcnn.data.disk import writing_to
 from rkcnn.data.images import Images
+from rkcnn.error import InputError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -91,7 +93,11 @@ def draw_chosen(images: Images, chosen: Sequence[tuple[int, str]], lines: Sequen
 
 
 def save_sheet(sheet: Image, path: Path) -> None:
-    """Writes a sheet as PNG under its name at once, or not at all."""
+    """Writes a sheet as PNG under its name at once, or not at all; replaces nothing but a regular file."""
+    if path.suffix.lower() != ".png":
+        raise InputError(f"-o {path}: a sheet is a PNG file; give a name that ends in .png")
+    if os.path.lexists(path) and not os.path.isfile(path):
+        raise InputError(f"-o {path}: something that is no regular file is there; give the name of a new file")
     with (
         writing_to(path, "give another file with -o"),
         tempfile.TemporaryDirectory(prefix=".sheet-", dir=path.parent) as folder,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -110,11 +111,53 @@ def test_an_empty_class_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no subfolders"):
         find_images(tmp_path)
     (tmp_path / "a").mkdir()
-    with pytest.raises(InputError, match="class with no image"):
+    with pytest.raises(InputError, match=r"class with no image; put \.png, \.jpg, \.jpeg, \.webp files in"):
         find_images(tmp_path)
 
 
 def test_a_text_file_named_png_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_text("not a picture")
-    with pytest.raises(InputError, match=r"a\.png: can't be read as PNG"):
+    with pytest.raises(InputError, match=r"a\.png: can't be read as PNG") as refused:
         read_one(tmp_path / "a.png", 8)
+    assert "0x" not in str(refused.value)
+
+
+@pytest.mark.timeout(20)
+def test_only_regular_files_are_images(tmp_path: Path) -> None:
+    (tmp_path / "a" / "folder.png").mkdir(parents=True)
+    (tmp_path / "a" / "dangling.png").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "a" / "pipe.png")
+    with pytest.raises(InputError, match="class with no image"):
+        find_images(tmp_path)
+    (tmp_path / "there").write_bytes(b"")
+    (tmp_path / "a" / "linked.png").symlink_to(tmp_path / "there")
+    assert [path.name for path, _ in find_images(tmp_path).files] == ["linked.png"]
+
+
+def test_a_folder_that_cant_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").mkdir()
+    whole = Path.iterdir
+
+    def iterdir(path: Path) -> Any:  # the tests may run as root, whom no mode stops
+        if path.name == "a":
+            raise PermissionError(13, "Permission denied", str(path))
+        return whole(path)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    with pytest.raises(InputError, match=r"/a: can't be read \(Permission denied\)"):
+        find_images(tmp_path)
+
+
+def test_a_file_that_cant_be_opened_is_bad_like_any_other(tmp_path: Path) -> None:
+    (tmp_path / "a.png").symlink_to(tmp_path / "a.png")  # a ring: removed or barred after it was found
+    told: list[str] = []
+    assert not list(read_folder(((tmp_path / "a.png", 0),), 8, 3, 10**9, lambda _, error: told.append(str(error))))
+    assert grey(((tmp_path / "a.png", 0),), 10**9, lambda _, error: told.append(str(error)))
+    assert len(told) == 2
+    assert all("a.png: can't be read (" in text for text in told)
+
+
+def test_blocks_are_bounded_by_bytes(tmp_path: Path) -> None:
+    Image.fromarray(ramp()).save(tmp_path / "a.png")
+    parts = list(read_folder(((tmp_path / "a.png", 0),) * 3, 2048, 3, 10**9, refuse))
+    assert [len(part.labels) for part in parts] == [1, 1, 1]  # of 12 MB each

@@ -52,6 +52,32 @@ def claiming(shape: str) -> bytes:
     return file.getvalue()
 
 
+def packed_by(kind: int) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", kind) as archive:
+        archive.writestr("x_train.npy", PIXELS.tobytes())
+    data = bytearray(file.getvalue())
+    data[60:70] = bytes(10)
+    return bytes(data)
+
+
+def beyond_unicode() -> bytes:
+    return npz(x_train=PIXELS, y_train=LABELS, classes=np.array(["a", "b", "c"])).replace(
+        b"a\0\0\0b\0\0\0", b"\xff\xff\xff\x7fb\0\0\0"
+    )
+
+
+def rechecked(data: bytes) -> bytes:
+    """The archive with the checksums of what it now holds."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(file, "w") as new:
+        for member in old.infolist():
+            at = member.header_offset + 30 + len(member.filename)
+            at += int.from_bytes(data[member.header_offset + 28 : member.header_offset + 30], "little")
+            new.writestr(member.filename, data[at : at + member.file_size])
+    return file.getvalue()
+
+
 def crowded() -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
@@ -64,7 +90,7 @@ def crowded() -> bytes:
     ("data", "says"),
     [
         (b"", "no table of contents"),
-        (b"PK\5\6" + bytes(18), "holds ; it needs x_train"),
+        (b"PK\5\6" + bytes(18), "holds nothing; it needs x_train"),
         (npz(x_train=PIXELS, y_train=LABELS)[:-30], "no table of contents"),
         (npz(x_train=PIXELS), "needs x_train and y_train"),
         (npz(x_train=PIXELS, y_train=LABELS, x_test=PIXELS), "needs x_test and y_test"),
@@ -80,9 +106,17 @@ def crowded() -> bytes:
         (claiming("(9, 32, 32, 3)"), "has less"),
         (claiming("(-9, 32)"), "which is none"),
         (claiming("(1,"), "can't be read as .npz"),
+        (claiming(f"({'9' * 3000},)"), "which no array has"),
+        (claiming(f"(-{'9' * 3000},)"), "which is none"),
+        (packed_by(zipfile.ZIP_LZMA), "save it with np.savez again"),
+        (packed_by(zipfile.ZIP_BZIP2), "save it with np.savez again"),
+        (rechecked(beyond_unicode()), "can't be read as .npz"),
+        (npz(images=PIXELS, labels=LABELS), "holds images, labels; it needs x_train"),
+        (npz(False, **{f"a{number}": LABELS for number in range(11)}), "a7, and 3 more; it needs x_train"),
         (crowded(), "table of contents is larger"),
     ],
 )
 def test_refuses(data: bytes, says: str) -> None:
-    with pytest.raises(InputError, match=says):
+    with pytest.raises(InputError, match=says) as refused:
         read(data)
+    assert len(str(refused.value)) < 250

@@ -86,3 +86,29 @@ def test_everything_else_is_our_own_error_or_nothing(data: bytes) -> None:
         assert read_plain_pickle(data, "here") is None  # an array never filled in
     except InputError as error:
         assert str(error).startswith("here: ")  # noqa: PT017 (either is right)
+
+
+DOUBLED = b"\x80\x02)q\x00" + b"h\x00h\x00\x86q\x00" * 40  # t = (t, t), 40 times over: 2**40 leaves in 250 bytes
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x80\x02}" + DOUBLED[2:] + b"K\x01s.",  # as a key
+        b"\x80\x02}(" + DOUBLED[2:] + b"K\x01u.",
+        DOUBLED + b")R.",  # as what is called
+        b"\x80\x02cnumpy\ndtype\n" + DOUBLED[2:] + b"\x85R.",  # as a kind of number
+    ],
+)
+def test_tuples_that_double_are_refused_at_once(data: bytes) -> None:
+    with pytest.raises(InputError, match="tuple") as refused:
+        read_plain_pickle(data, "here")
+    assert len(str(refused.value)) < 200
+
+
+def test_one_string_encoded_again_and_again_is_refused() -> None:
+    once = b"c_codecs\nencode\nq\x00(V" + b"x" * 1000 + b"\nVlatin1\ntq\x01R"
+    assert read_plain_pickle(once + b".", "here") == b"x" * 1000
+    with pytest.raises(InputError, match="more than the file holds"):
+        read_plain_pickle(once + b"h\x00h\x01R" * 100 + b".", "here")

@@ -39,7 +39,7 @@ def test_reads_a_picture_a_row() -> None:
         (sheet(ROWS[:, :1000]), 4, "1000 pixels wide"),
         (sheet(ROWS[..., 0]), 4, "is L"),
         (sheet(), 3, "4 images but 3 labels"),
-        (sheet(np.zeros((40, 1024, 3), np.uint8)), 40, "limit here allows"),
+        (sheet(np.zeros((40, 1024, 3), np.uint8)), 40, "16666 are read at most"),
     ],
 )
 def test_refuses(data: bytes, labels: int, says: str) -> None:

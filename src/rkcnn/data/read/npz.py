@@ -25,7 +25,8 @@ _MOST_CLASSES = 1 << 16
 def read_npz(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, Part], tuple[str, ...]]:
     """The parts train and, where there is one, test; and the class names, by number where none are given."""
     try:
-        arrays = _arrays(file, where, limit)
+        arrays, members = _arrays(file, where, limit)
+        names = tuple(map(str, _classes(arrays["classes"], where))) if "classes" in arrays else None
     except InputError:
         raise
     except (
@@ -43,8 +44,9 @@ def read_npz(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, Part], t
         OverflowError,
         AttributeError,
         RecursionError,
+        SystemError,
     ) as error:
-        # what zipfile and literal_eval raise on damaged, encrypted or exotic files
+        # what zipfile and literal_eval raise on damaged, encrypted or exotic files, and text beyond Unicode
         raise InputError(f"{where}: can't be read as .npz ({type(error).__name__}: {error})") from None
     parts = {}
     for name in ("train", "test"):
@@ -52,14 +54,20 @@ def read_npz(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, Part], t
         if pixels is None or labels is None:
             if name == "test" and pixels is labels:
                 continue
-            raise InputError(f"{where}: holds {', '.join(sorted(arrays))}; it needs x_{name} and y_{name}")
+            raise InputError(f"{where}: holds {_few(members)}; it needs x_{name} and y_{name}")
         parts[name] = _part(pixels, labels, f"{where}: {name}")
-    given = arrays.get("classes")
-    if given is not None:
-        if given.dtype.kind != "U" or given.ndim != 1 or not 0 < given.size <= _MOST_CLASSES:
-            raise InputError(f"{where}: classes must be a list of 1 to {_MOST_CLASSES} names")
-        return parts, tuple(map(str, given))
-    return parts, tuple(map(str, range(1 + max(int(part.labels.max()) for part in parts.values()))))
+    return parts, names or tuple(map(str, range(1 + max(int(part.labels.max()) for part in parts.values()))))
+
+
+def _classes(given: np.ndarray[Any, Any], where: str) -> np.ndarray[Any, Any]:
+    if given.dtype.kind != "U" or given.ndim != 1 or not 0 < given.size <= _MOST_CLASSES:
+        raise InputError(f"{where}: classes must be a list of 1 to {_MOST_CLASSES} names")
+    return given
+
+
+def _few(names: list[str]) -> str:
+    short = [name if len(name) <= 40 else f"{name[:40]}..." for name in names[:8]]
+    return ", ".join([*short, f"and {len(names) - 8} more"] if len(names) > 8 else short) or "nothing"
 
 
 def _part(pixels: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], where: str) -> Part:
@@ -71,7 +79,7 @@ def _part(pixels: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], where: str
     return Part(where, pixels.reshape((*pixels.shape[:3], -1)), labels.reshape(-1))
 
 
-def _arrays(file: BinaryIO, where: str, limit: int) -> dict[str, np.ndarray[Any, Any]]:
+def _arrays(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, np.ndarray[Any, Any]], list[str]]:
     _refuse_long_contents(file, where)
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     left = limit
@@ -80,6 +88,8 @@ def _arrays(file: BinaryIO, where: str, limit: int) -> dict[str, np.ndarray[Any,
             name = member.filename.removesuffix(".npy")
             if name not in ("x_train", "y_train", "x_test", "y_test", "classes"):
                 continue
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise InputError(f"{where}: {name} is packed in a way NumPy doesn't write; save it with np.savez again")
             with archive.open(member) as packed:
                 shape, fortran, dtype = _header(packed, f"{where}: {name}")
                 size = math.prod(shape) * dtype.itemsize
@@ -100,7 +110,8 @@ def _arrays(file: BinaryIO, where: str, limit: int) -> dict[str, np.ndarray[Any,
                     )
             left -= size
             arrays[name] = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
-    return arrays
+        members = [member.filename.removesuffix(".npy") for member in archive.infolist()]
+    return arrays, members
 
 
 def _header(file: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -113,9 +124,11 @@ def _header(file: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, np.dtyp
     described = ast.literal_eval(file.read(length).decode("latin-1").strip())
     shape, kind = described["shape"], described["descr"]
     if not isinstance(kind, str) or not re.fullmatch(r"[<>|=]?[iuU]\d{1,5}", kind):
-        raise InputError(f"{where}: is of {kind!r}, and must be whole numbers (classes: text)")
+        raise InputError(f"{where}: is of {str(kind)[:80]!r}, and must be whole numbers (classes: text)")
     if not isinstance(shape, tuple) or not all(type(length) is int and length >= 0 for length in shape):
-        raise InputError(f"{where}: has the shape {shape!r}, which is none")
+        raise InputError(f"{where}: has the shape {str(shape)[:80]}, which is none")
+    if len(shape) > 32 or any(length >= 1 << 63 for length in shape):
+        raise InputError(f"{where}: has a shape of {len(shape)} lengths or of one beyond 2**63, which no array has")
     return shape, bool(described["fortran_order"]), np.dtype(kind)
 
 

@@ -71,8 +71,10 @@ class _Machine:
         self.where = where
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
+        self.left = 0
 
     def run(self, data: bytes) -> object:
+        self.left = len(data)
         for step, (opcode, argument, _) in enumerate(pickletools.genops(io.BytesIO(data))):
             if step == MOST_STEPS:
                 raise InputError(f"{self.where}: the pickle has over {MOST_STEPS} steps, more than CIFAR's files")
@@ -134,12 +136,18 @@ class _Machine:
         if isinstance(name, _Name) and name == _ARRAY:
             return _Array()
         if isinstance(name, _Name) and name == _DTYPE:
-            return _DTYPES[arguments[0].decode() if isinstance(arguments[0], bytes) else arguments[0]]
+            return _DTYPES[_key(arguments[0].decode() if isinstance(arguments[0], bytes) else arguments[0])]
         if isinstance(name, _Name) and name == _ENCODE:
-            return arguments[0].encode("latin-1")
+            encoded: bytes = _expect(arguments[0], str).encode("latin-1")
+            self.left -= len(encoded)
+            if self.left < 0:  # one string of the memo, encoded again and again
+                raise InputError(f"{self.where}: the pickle's bytes come to more than the file holds; it is refused")
+            return encoded
         if isinstance(name, _Name) and name == _BUFFER:
             return _array(arguments[2], arguments[1], arguments[0], arguments[3] == "F")
-        raise InputError(f"{self.where}: the pickle calls {name!r}; only plain data is read, nothing was run")
+        raise InputError(
+            f"{self.where}: the pickle calls a {type(name).__name__}; only plain data is read, nothing was run"
+        )
 
     def _since_mark(self) -> list[Any]:
         items: list[Any] = []
@@ -164,4 +172,11 @@ def _expect(item: Any, kind: type) -> Any:
 
 
 def _pairs(items: list[Any]) -> dict[Any, Any]:
-    return dict(zip(items[::2], items[1::2], strict=True))
+    return dict(zip(map(_key, items[::2]), items[1::2], strict=True))
+
+
+def _key(item: Any) -> Any:
+    """The hash and the text of tuples that hold one another twice double with each level."""
+    if not isinstance(item, str | bytes | int):
+        raise TypeError(f"{type(item).__name__} as a key, where text, bytes or a whole number was expected")
+    return item
