@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import json
 import os
 import shutil
 import signal
@@ -266,3 +267,25 @@ def test_the_stored_copy_of_a_real_set_has_the_published_checksum(mini: Path) ->
     folder, catalogue = get(offline=True)
     assert hashlib.sha256((folder / "train.pixels").read_bytes()).hexdigest() == SETS["mnist-mini"].train.pixels
     assert catalogue.parts["train"].mean == pytest.approx([0.1311], abs=1e-4)
+
+
+def change(folder: Path, **values: Any) -> None:
+    """Writes other values into the training set's description."""
+    content = json.loads((folder / "set.json").read_text())
+    content["parts"]["train"].update(values)
+    (folder / "set.json").write_text(json.dumps(content))
+
+
+def test_a_copy_that_claims_to_be_verified_with_other_checksums_is_decoded_anew(mini: Path) -> None:
+    copy(mini / "mini")
+    folder, first = get(offline=True)
+    change(folder, pixels="0" * 64)
+    assert get(offline=True)[1] == first
+
+
+def test_a_copy_that_lost_its_labels_is_decoded_anew(mini: Path) -> None:
+    copy(mini / "mini")
+    folder, first = get(offline=True)
+    (folder / "test.labels").unlink()
+    assert get(offline=True)[1] == first
+    assert (folder / "test.labels").stat().st_size == 16_000

@@ -47,9 +47,18 @@ def find_stored(data: DataSet, sources: Sources) -> tuple[Path, Catalogue] | Non
     for name in names:
         for place in sources.places():
             catalogue = store.catalogue_of(place / "decoded" / name)
-            if catalogue:
+            if catalogue and _is_what_it_says(data, catalogue):
                 return place / "decoded" / name, catalogue
     return None
+
+
+def _is_what_it_says(data: DataSet, catalogue: Catalogue) -> bool:
+    """Whether a stored copy fits the set, with the published checksums if it claims to be verified."""
+    fits = all(
+        tuple(part.shape[1:]) == data.shape and bool(part.coarse) >= bool(data.train.coarse)
+        for part in catalogue.parts.values()
+    )
+    return fits and not (catalogue.verified and differences(data, catalogue))
 
 
 def find_files(data: DataSet, sources: Sources) -> Iterator[tuple[Layout, Path]]:
