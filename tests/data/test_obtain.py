@@ -23,7 +23,7 @@ import pytest
 from rkcnn.data.load import load
 from rkcnn.data.obtain import obtain
 from rkcnn.data.progress import Progress
-from rkcnn.data.sets import SETS
+from rkcnn.data.sets import SETS, Content
 from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
 
@@ -289,3 +289,22 @@ def test_a_copy_that_lost_its_labels_is_decoded_anew(mini: Path) -> None:
     (folder / "test.labels").unlink()
     assert get(offline=True)[1] == first
     assert (folder / "test.labels").stat().st_size == 16_000
+
+
+@pytest.mark.parametrize("unverified", [True, False])
+def test_the_files_of_another_set_with_the_same_names_are_refused(unverified: bool, mini: Path) -> None:
+    copy(mini)
+    SETS["mini"] = replace(SETS["mini"], train=Content(10_000, "1" * 64), test=Content(2_000, "2" * 64))
+    with pytest.raises(InputError, match="its train images are those of mnist-mini, not of mini") as caught:
+        get(offline=True, unverified=unverified)
+    assert "--unverified" not in str(caught.value)
+    assert left_in(mini) == NAMES
+
+
+def test_another_shape_is_a_plain_sentence_and_the_folder_is_read_once(mini: Path) -> None:
+    copy(mini)
+    SETS["mini"] = replace(SETS["mini"], shape=(32, 32, 1))
+    with pytest.raises(InputError, match="train images are 28 x 28 x 1, and those of mini 32 x 32 x 1") as caught:
+        get(offline=True, unverified=True, data_dir=mini)
+    assert "--unverified" not in str(caught.value)
+    assert str(caught.value).count("train images are") == 1

@@ -63,13 +63,15 @@ def _is_what_it_says(data: DataSet, catalogue: Catalogue) -> bool:
 
 def find_files(data: DataSet, sources: Sources) -> Iterator[tuple[Layout, Path]]:
     """Every packed or unpacked copy already there: a layout, and the archive or folder that holds it."""
+    seen = set()
     for folder in folders(data, sources):
         for layout in data.layouts:
-            if layout.archive and (folder / layout.archive).is_file():
-                yield layout, folder / layout.archive
-            for inner in dict.fromkeys((folder / layout.folder, folder)):
-                if shelf_in(inner, layout.files):
-                    yield layout, inner
+            inner = (path for path in (folder / layout.folder, folder) if shelf_in(path, layout.files))
+            archive = [folder / layout.archive] if layout.archive and (folder / layout.archive).is_file() else []
+            for path in (*archive, *inner):
+                if (path.resolve(), layout.files) not in seen:  # packagings of one set may share their names
+                    seen.add((path.resolve(), layout.files))
+                    yield layout, path
 
 
 def folders(data: DataSet, sources: Sources) -> list[Path]:
@@ -184,14 +186,29 @@ class _Search:
         folder, catalogue = store.write(self.root, self.data.home, parts, list(self.data.classes), shelf.where)
         wrong += differences(self.data, catalogue)
         catalogue.verified = not wrong
-        if (wrong and not unverified) or any(
-            tuple(part.shape[1:]) != self.data.shape for part in catalogue.parts.values()
-        ):
+        try:
+            _refuse_another(self.data, catalogue)
+            if wrong and not unverified:
+                differ = f"its content is not what was published ({', '.join(wrong)} differ)"
+                raise WrongContentError(f"{shelf.where}: {differ}")
+        except InputError:
             shutil.rmtree(folder)
-            raise WrongContentError(f"{shelf.where}: its content is not what was published ({', '.join(wrong)} differ)")
+            raise
         final = self.root / (self.data.stored if catalogue.verified else f"{self.data.stored}-unverified")
         store.keep(folder, catalogue, final)
         return final, catalogue
+
+
+def _refuse_another(data: DataSet, catalogue: Catalogue) -> None:
+    """InputError for what can't be this set even unverified: pictures of another shape or of another set."""
+    for name, part in catalogue.parts.items():
+        if tuple(part.shape[1:]) != data.shape:
+            sizes = [" x ".join(map(str, shape)) for shape in (part.shape[1:], data.shape)]
+            raise InputError(f"{catalogue.source}: {name} images are {sizes[0]}, and those of {data.name} {sizes[1]}")
+        for other in SETS.values():
+            known = {other.train.pixels, other.test.pixels} - {"", data.train.pixels, data.test.pixels}
+            if part.pixels in known:
+                raise InputError(f"{catalogue.source}: its {name} images are those of {other.name}, not of {data.name}")
 
 
 def differences(data: DataSet, catalogue: Catalogue) -> list[str]:
