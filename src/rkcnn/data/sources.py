@@ -41,7 +41,7 @@ class Sources:
         """Folders to look in, the first to write to: --data-dir, $RKCNN_DATA, the user's cache folder."""
         named = [self.data_dir, os.environ.get("RKCNN_DATA")]
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rkcnn"
-        return [Path(place) for place in named if place] + [cache]
+        return [Path(os.path.expanduser(place)) for place in (*named, cache) if place]
 
 
 def _is_address(text: str) -> bool:

@@ -43,7 +43,7 @@ class Catalogue:
     classes: list[str]
     verified: bool
     source: str
-    fingerprint: str = ""  # of own images: their names, sizes and times when they were read
+    fingerprint: str = ""  # of own and unverified images: their files' names, sizes and times when they were read
     format: int = FORMAT
 
 
