@@ -144,6 +144,30 @@ def test_on_the_device_resident_or_streamed_the_pixels_are_those_of_the_cpu() ->
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_streamed_set_never_waits_for_the_device_and_mixes_up_no_batches() -> None:
+    """The way of training: plan and make, with the device so far behind that a buffer reused early would show."""
+    train = load("mnist-mini")[0]
+    streamed = Batches(train, 128, 5, augmentation=AUGMENTATION, device="cuda", device_share=0.0)
+    cpu = Batches(train, 128, 5, augmentation=AUGMENTATION)
+    assert streamed.plan(0, 0)[0].device.type == "cpu"
+    streamed.at(0, 0)  # makes the buffers
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")  # a blocking copy raises
+    try:
+        made = []
+        for step in range(len(streamed)):
+            torch.cuda._sleep(2_000_000)
+            made.append(streamed.make(*streamed.plan(0, step)))
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    for step, batch in enumerate(made):
+        expected = cpu.at(0, step)
+        assert torch.equal(batch.pixels.cpu(), expected.pixels)
+        assert torch.equal(batch.labels.cpu(), expected.labels)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_cuda_graph_replays_the_augmentation() -> None:
     train = load("mnist-mini")[0]
     batches = Batches(train, 64, 5, augmentation=AUGMENTATION, device="cuda")
