@@ -49,6 +49,8 @@ class Batches:
             raise InputError(f"a batch of {size} can't be shared by {world} ranks; give a positive multiple of {world}")
         if not 0 <= rank < world:
             raise InputError(f"rank {rank} of {world} doesn't exist; give 0 to {world - 1}")
+        if not isinstance(seed, int) or not 0 <= seed < 2**63:
+            raise InputError(f"seed {seed!r} must be a whole number from 0 to {2**63 - 1}")
         if drop_last and size > len(images):
             raise InputError(f"a batch of {size} with the last one dropped leaves none of {len(images)} images")
         self.images, self.size, self.seed = images, size, seed
@@ -81,6 +83,8 @@ class Batches:
 
         On the device; the images' numbers of a streamed set on the host, which gathers by them.
         """
+        if not 0 <= step < len(self):
+            raise InputError(f"step {step} is not in an epoch of {len(self)} steps")
         _, order, drawn = self._draw(epoch)
         mine = self._share(step)
         return order[mine], drawn[mine]
