@@ -129,3 +129,15 @@ def test_an_address_that_is_none_is_a_failed_source(tmp_path: Path) -> None:
     for url in ("http://[::1", "foo", "http://127.0.0.1:9/\u00f6"):
         with pytest.raises(InputError):
             download(url, tmp_path / "part", LIMIT, 0.05, Progress())
+
+
+def test_a_stopped_download_ends_its_live_line(server: Any, tmp_path: Path) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    server.behaviour = "always truncates"
+    out = Terminal()
+    with pytest.raises(InputError):
+        download(server.url + NAME, tmp_path / "part", LIMIT, 0.05, Progress(out))
+    assert out.getvalue().endswith("\n")

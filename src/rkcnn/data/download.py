@@ -18,6 +18,13 @@ ATTEMPTS = 4  # in a row without a byte gained before a source is given up
 
 def download(url: str, part: Path, limit: int, timeout: float, progress: Progress) -> None:
     """Appends to `part` until all of `url` is there; InputError if it can't be had or passes the limit."""
+    try:
+        _download(url, part, limit, timeout, progress)
+    finally:
+        progress.stop()
+
+
+def _download(url: str, part: Path, limit: int, timeout: float, progress: Progress) -> None:
     failures = 0
     while True:
         before = _size(part)
