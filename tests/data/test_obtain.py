@@ -372,3 +372,11 @@ def test_a_failed_source_is_named_once(mini: Path, server: Any) -> None:
     assert str(caught.value).count("differ") == 1
     obtain(SETS["mini"], Sources(mirror=server.url), Progress(out))
     assert out.getvalue().count("passed over: ") == 1
+
+
+def test_an_unverified_copy_under_the_verified_name_is_not_used(mini: Path) -> None:
+    copy(mini / "mini")
+    folder, _ = get(offline=True)
+    content = json.loads((folder / "set.json").read_text())
+    (folder / "set.json").write_text(json.dumps({**content, "verified": False}))
+    assert get(offline=True)[1].verified

@@ -129,3 +129,12 @@ def test_missing_or_short_labels_count_as_absent(name: str, content: bytes | Non
     if content is not None:
         (folder / name).write_bytes(content)
     assert store.catalogue_of(folder) is None
+
+
+@pytest.mark.parametrize("mean", [None, [], [0.1], ["a", "b", "c"], [0.1, 0.2, float("nan")]])
+def test_a_part_without_statistics_counts_as_absent(mean: object, tmp_path: Path) -> None:
+    folder = kept(tmp_path)
+    content = json.loads((folder / "set.json").read_text())
+    content["parts"]["train"]["mean"] = mean
+    (folder / "set.json").write_text(json.dumps(content))
+    assert store.catalogue_of(folder) is None

@@ -18,7 +18,7 @@ from rkcnn.data.lock import locked
 from rkcnn.data.npm import pack
 from rkcnn.data.progress import Progress
 from rkcnn.data.sets import SETS, DataSet
-from rkcnn.data.shelf import Shelf, shelf_in, shelf_of_archive
+from rkcnn.data.shelf import Shelf, find_files, fingerprint, folders, shelf_in, shelf_of_archive
 from rkcnn.data.sources import REMEDY, Sources
 from rkcnn.data.store import Catalogue
 from rkcnn.error import InputError
@@ -47,7 +47,9 @@ def find_stored(data: DataSet, sources: Sources) -> tuple[Path, Catalogue] | Non
     for name in names:
         for place in sources.places():
             catalogue = store.catalogue_of(place / "decoded" / name)
-            if catalogue and _is_what_it_says(data, catalogue) and not _is_stale(data, sources, catalogue):
+            if catalogue is None or catalogue.verified != (name == data.stored):
+                continue
+            if _is_what_it_says(data, catalogue) and not _is_stale(data, sources, catalogue):
                 return place / "decoded" / name, catalogue
     return None
 
@@ -64,44 +66,6 @@ def _is_what_it_says(data: DataSet, catalogue: Catalogue) -> bool:
 def _is_stale(data: DataSet, sources: Sources, catalogue: Catalogue) -> bool:
     """Whether files were added or changed since an unverified copy was made; one whose files are gone is kept."""
     return not catalogue.verified and fingerprint(data, sources) not in ("", catalogue.fingerprint)
-
-
-def fingerprint(data: DataSet, sources: Sources) -> str:
-    """Of every file `find_files` finds: name, size and time; empty if there is none."""
-    lines = []
-    for layout, path in find_files(data, sources):
-        shelf = None if path.is_file() else shelf_in(path, layout.files)
-        for file in shelf.files.values() if shelf else [path]:
-            if isinstance(file, Path) and file.exists():
-                state = file.stat()
-                lines.append(f"{file.resolve()} {state.st_size} {state.st_mtime_ns}")
-    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest() if lines else ""
-
-
-def find_files(data: DataSet, sources: Sources) -> Iterator[tuple[Layout, Path]]:
-    """Every packed or unpacked copy already there: a layout, and the archive or folder that holds it."""
-    seen = set()
-    for folder in folders(data, sources):
-        for layout in data.layouts:
-            inner = (path for path in (folder / layout.folder, folder) if shelf_in(path, layout.files))
-            archive = [folder / layout.archive] if layout.archive and (folder / layout.archive).is_file() else []
-            for path in (*archive, *inner):
-                if (path.resolve(), layout.files) not in seen:  # packagings of one set may share their names
-                    seen.add((path.resolve(), layout.files))
-                    yield layout, path
-
-
-def folders(data: DataSet, sources: Sources) -> list[Path]:
-    """Where files are looked for, in this order."""
-    inside = [
-        data.home,
-        ".",
-        "raw",
-        "MNIST/raw" if data.home == "mnist" else "FashionMNIST/raw",
-    ]  # torchvision's
-    inside = inside[:2] if data.shape[2] == 3 else inside
-    here = [place / name for place in sources.places() for name in inside]
-    return here + [Path(place) for place in data.elsewhere]
 
 
 class _Search:

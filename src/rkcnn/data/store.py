@@ -105,6 +105,8 @@ def _is_whole(folder: Path, name: str, part: Stored) -> bool:
     """Whether each file of the part is there, as long as its shape says."""
     if len(part.shape) != 4 or not all(type(size) is int and size > 0 for size in part.shape):
         return False
+    if not len(part.mean) == len(part.std) == part.shape[3] or not all(map(math.isfinite, part.mean + part.std)):
+        return False
     sizes = {"pixels": math.prod(part.shape), "labels": 8 * part.shape[0]}
     if part.coarse:
         sizes["coarse"] = sizes["labels"]
