@@ -304,8 +304,10 @@ def test_the_files_of_another_set_with_the_same_names_are_refused(unverified: bo
 def test_another_shape_is_a_plain_sentence_and_the_folder_is_read_once(mini: Path) -> None:
     copy(mini)
     SETS["mini"] = replace(SETS["mini"], shape=(32, 32, 1))
+    out = io.StringIO()
     with pytest.raises(InputError, match="train images are 28 x 28 x 1, and those of mini 32 x 32 x 1") as caught:
-        get(offline=True, unverified=True, data_dir=mini)
+        obtain(SETS["mini"], Sources(offline=True, unverified=True, data_dir=mini), Progress(out))
+    assert out.getvalue().count("reading") == 1
     assert "--unverified" not in str(caught.value)
     assert str(caught.value).count("train images are") == 1
 

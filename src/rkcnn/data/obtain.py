@@ -74,6 +74,7 @@ class _Search:
     def __init__(self, data: DataSet, sources: Sources, progress: Progress, root: Path) -> None:
         self.data, self.sources, self.progress, self.root = data, sources, progress, root
         self.home = sources.places()[0] / data.home
+        self.wrong: list[tuple[Layout, Path]] = []  # files that are readable, and could be used unverified
         self.fingerprint = fingerprint(data, sources)  # before a file is read, so that a later change is seen
 
     def run(self) -> tuple[Path, Catalogue]:
@@ -101,11 +102,10 @@ class _Search:
         )
 
     def _attempts(self) -> Iterator[Callable[[], tuple[Path, Catalogue]]]:
-        found = list(find_files(self.data, self.sources))
-        for layout, path in found:
+        for layout, path in find_files(self.data, self.sources):
             yield partial(self._from_files, layout, path, unverified=False)
         if self.sources.unverified:
-            for layout, path in found:
+            for layout, path in self.wrong:
                 yield partial(self._from_files, layout, path, unverified=True)
         if self.sources.offline:
             return
@@ -124,6 +124,7 @@ class _Search:
         try:
             return self._decode(layout, self._shelf(layout, path), unverified)
         except WrongContentError as error:
+            self.wrong.append((layout, path))
             if self.sources.unverified:
                 raise
             raise InputError(f"{error}; --unverified would use it all the same") from None
