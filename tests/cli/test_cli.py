@@ -61,3 +61,31 @@ def test_a_process_refuses_in_one_line() -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("rkcnn: no family 'RKCN' (did you mean RKCNN?)")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_reader_that_leaves_early_hears_nothing() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rkcnn", "data", "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    said = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(60), said) == (141, "")
+
+
+@pytest.mark.parametrize("module", ["cyclopts", "rkcnn.data.load"])
+def test_ctrl_c_while_modules_load_is_no_traceback(module: str) -> None:
+    code = f"""
+import sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+from rkcnn.cli import main
+main(["data", "get", "mnist-mini"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

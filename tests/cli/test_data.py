@@ -70,6 +70,8 @@ def test_own_images_go_the_same_way(tmp_path: Path, capsys: pytest.CaptureFixtur
     [
         (["get", "mnits"], "did you mean mnist?"),
         (["get", "cifar10", "--offline"], "offline: looked in"),
+        (["get", "mnist", "--mirror", "foo"], "is no address of a folder"),
+        (["get", "mnist", "--timeout", "nan"], "--timeout nan must be over 0"),
         (["get", "folder:/no/such/place"], "is no folder"),
         (["show", "mnist-mini", "-o", "/no/such/place/sheet.png"], "give another file with -o"),
         (["show", "mnist-mini", "-o", "s.png", "--part", "validation"], "validation with --validation N"),

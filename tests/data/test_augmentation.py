@@ -119,3 +119,16 @@ def test_takes_no_branch_on_a_value_so_that_a_compiler_takes_it_in() -> None:
 def test_refuses_negative_pixels(padding: int, cutout: int) -> None:
     with pytest.raises(InputError, match="0 pixels or more"):
         Augmentation(padding=padding, cutout=cutout)
+
+
+def test_refuses_a_flip_that_is_no_switch() -> None:
+    with pytest.raises(InputError, match="flip 2 must be True or False"):
+        Augmentation(flip=2)  # type: ignore[arg-type]
+
+
+def test_the_layout_in_memory_makes_no_difference() -> None:
+    augmentation, images = Augmentation(4, True, 8), made(3, 32, 32)
+    drawn = augmentation.draw(0, 0, torch.arange(7), 32, 32)
+    pixels = images.pixels.contiguous(memory_format=torch.channels_last)
+    batch = augmentation.apply(pixels, drawn, *images.normalisation())
+    assert torch.equal(batch, apply(augmentation, images, drawn))

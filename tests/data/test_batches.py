@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -114,16 +116,22 @@ def test_the_set_is_never_written_to() -> None:
         ({"size": 10, "world": 4}, "positive multiple of 4"),
         ({"size": 8, "world": 4, "rank": 4}, "give 0 to 3"),
         ({"size": 102, "drop_last": True}, "leaves none"),
+        ({"size": 10, "seed": -1}, "seed -1 must be a whole number"),
+        ({"size": 10, "seed": 2**63}, "must be a whole number from 0 to 9223372036854775807"),
+        ({"size": 10, "seed": 0.5}, "seed 0.5 must be a whole number"),
     ],
 )
-def test_refuses_impossible_batches(options: dict[str, int], says: str) -> None:
+def test_refuses_impossible_batches(options: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
-        Batches(DIGITS, seed=0, **options)  # type: ignore[arg-type]
+        Batches(DIGITS, **{"seed": 0, **options})
 
 
 def test_refuses_a_step_outside_the_epoch() -> None:
     with pytest.raises(InputError, match="not in an epoch of 11 steps"):
         list(Batches(DIGITS, 10, 0).epoch(0, start=12))
+    for step in (-1, 11):
+        with pytest.raises(InputError, match=f"step {step} is not in an epoch of 11 steps"):
+            Batches(DIGITS, 10, 0).at(0, step)
 
 
 @pytest.mark.gpu
@@ -140,6 +148,30 @@ def test_on_the_device_resident_or_streamed_the_pixels_are_those_of_the_cpu() ->
         assert torch.equal(resident.labels, streamed.labels)
         assert torch.equal(cpu.labels, resident.labels.cpu())
         assert torch.equal(cpu.pixels, resident.pixels.cpu())
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_streamed_set_never_waits_for_the_device_and_mixes_up_no_batches() -> None:
+    """The way of training: plan and make, with the device so far behind that a buffer reused early would show."""
+    train = load("mnist-mini")[0]
+    streamed = Batches(train, 128, 5, augmentation=AUGMENTATION, device="cuda", device_share=0.0)
+    cpu = Batches(train, 128, 5, augmentation=AUGMENTATION)
+    assert streamed.plan(0, 0)[0].device.type == "cpu"
+    streamed.at(0, 0)  # makes the buffers
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")  # a blocking copy raises
+    try:
+        made = []
+        for step in range(len(streamed)):
+            torch.cuda._sleep(2_000_000)
+            made.append(streamed.make(*streamed.plan(0, step)))
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    for step, batch in enumerate(made):
+        expected = cpu.at(0, step)
+        assert torch.equal(batch.pixels.cpu(), expected.pixels)
+        assert torch.equal(batch.labels.cpu(), expected.labels)
 
 
 @pytest.mark.gpu

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import io
+import socket
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +73,71 @@ def test_shows_progress(server: Any, tmp_path: Path) -> None:
     assert out.getvalue().startswith(f"{NAME}: ")
     assert "1.6 of 1.6 MB" in out.getvalue()
     assert "0:00 left" in out.getvalue()
+
+
+@pytest.fixture
+def says(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of a server that answers everyone with the bytes of the test's parameter."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                with listener.accept()[0] as connection:
+                    connection.recv(65536)
+                    connection.sendall(request.param)
+            except OSError:  # closed: the test is over
+                return
+
+    threading.Thread(target=serve, daemon=True).start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        b"HTTP/1.1 301 Moved\r\nLocation: http://[x/\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:x/\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 206 Partial\r\nContent-Length: 3\r\n\r\nabc",
+        b"\x1b[31m garbage" + b"x" * 5000 + b"\r\n\r\n",
+        b"HTTP/1.1 404 \x1b[31m" + b"x" * 5000 + b"\r\n\r\n",
+    ],
+    indirect=True,
+)
+@pytest.mark.filterwarnings("ignore:unclosed", "ignore::pytest.PytestUnraisableExceptionWarning")  # urllib's own
+def test_a_server_that_talks_nonsense_is_one_short_sentence(says: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        download(says, tmp_path / "part", LIMIT, 0.05, Progress())
+    assert len(str(caught.value)) < 400
+    assert str(caught.value).isprintable()
+    assert "FileNotFoundError" not in str(caught.value)
+    del caught
+    gc.collect()
+
+
+@pytest.mark.parametrize(
+    "says", ["HTTP/1.0 200 OK\r\nContent-Length: \u00b2\r\n\r\nabc".encode("latin-1")], indirect=True
+)
+def test_a_length_that_is_no_number_is_none(says: str, tmp_path: Path) -> None:
+    download(says, tmp_path / "part", LIMIT, 0.5, Progress())
+    assert (tmp_path / "part").read_bytes() == b"abc"
+
+
+def test_an_address_that_is_none_is_a_failed_source(tmp_path: Path) -> None:
+    for url in ("http://[::1", "foo", "http://127.0.0.1:9/\u00f6"):
+        with pytest.raises(InputError):
+            download(url, tmp_path / "part", LIMIT, 0.05, Progress())
+
+
+def test_a_stopped_download_ends_its_live_line(server: Any, tmp_path: Path) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    server.behaviour = "always truncates"
+    out = Terminal()
+    with pytest.raises(InputError):
+        download(server.url + NAME, tmp_path / "part", LIMIT, 0.05, Progress(out))
+    assert out.getvalue().endswith("\n")

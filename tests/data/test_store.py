@@ -97,3 +97,44 @@ def test_a_damaged_set_counts_as_absent(damage: str, tmp_path: Path) -> None:
         content.update({"format": 99} if damage == "other format" else {"unknown": 1})
         (folder / "set.json").write_text(json.dumps(content))
     assert store.catalogue_of(folder) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("[]", "null", "7", '{"format": 1}', '{"format": 1, "parts": null}', "[" * 100_000),
+        '{"format": 1, "parts": {}, "classes": [], "verified": true, "source": ""}',
+    ],
+)
+def test_any_description_that_is_not_one_counts_as_absent(text: str, tmp_path: Path) -> None:
+    folder = kept(tmp_path)
+    (folder / "set.json").write_text(text)
+    assert store.catalogue_of(folder) is None
+
+
+@pytest.mark.parametrize("shape", [None, [], "9000", [9000, 4, 5], [-9000, 4, -5, 3], [9000.0, 4, 5, 3]])
+def test_a_part_without_a_shape_counts_as_absent(shape: object, tmp_path: Path) -> None:
+    folder = kept(tmp_path)
+    content = json.loads((folder / "set.json").read_text())
+    content["parts"]["train"]["shape"] = shape
+    (folder / "set.json").write_text(json.dumps(content))
+    assert store.catalogue_of(folder) is None
+
+
+@pytest.mark.parametrize("name", ["train.labels", "test.labels", "train.coarse"])
+@pytest.mark.parametrize("content", [None, b"", b"12345678"])
+def test_missing_or_short_labels_count_as_absent(name: str, content: bytes | None, tmp_path: Path) -> None:
+    folder = kept(tmp_path)
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_bytes(content)
+    assert store.catalogue_of(folder) is None
+
+
+@pytest.mark.parametrize("mean", [None, [], [0.1], ["a", "b", "c"], [0.1, 0.2, float("nan")]])
+def test_a_part_without_statistics_counts_as_absent(mean: object, tmp_path: Path) -> None:
+    folder = kept(tmp_path)
+    content = json.loads((folder / "set.json").read_text())
+    content["parts"]["train"]["mean"] = mean
+    (folder / "set.json").write_text(json.dumps(content))
+    assert store.catalogue_of(folder) is None

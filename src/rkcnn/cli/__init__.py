@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import sys
 
-from cyclopts import App, CycloptsError
+try:
+    from cyclopts import App, CycloptsError
 
-from rkcnn import __version__
-from rkcnn.error import InputError
+    from rkcnn import __version__
+    from rkcnn.error import InputError
+except KeyboardInterrupt:  # before there is a main to catch it
+    sys.exit(130)
 
 app = App(
     name="rkcnn",
@@ -25,9 +28,17 @@ app.command("rkcnn.cli.data:app", name="data", help="Data sets: list them, fetch
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run one command; bad input is one sentence on standard error and exit code 2, Ctrl-C exit code 130."""
+    """Run one command; bad input is one sentence on standard error and exit code 2, Ctrl-C exit code 130,
+    a closed pipe 141 without a word.
+    """
     try:
-        app(arguments, exit_on_error=False, print_error=False)
+        try:
+            app(arguments, exit_on_error=False, print_error=False)
+        finally:
+            sys.stdout.flush()  # here, where a pipe that was closed can be caught
+    except BrokenPipeError:  # the reader, say `head`, has all it wants
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more as it ends
+        sys.exit(141)  # what a shell reports of a program that SIGPIPE ended
     except (InputError, CycloptsError) as error:
         if os.environ.get("LOCAL_RANK", "0") == "0":  # torchrun's other ranks on this machine would say the same
             print(f"rkcnn: {' '.join(str(error).split())}", file=sys.stderr)

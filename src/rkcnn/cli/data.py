@@ -24,8 +24,9 @@ OwnImages = Annotated[Own, Parameter(name="*")]
 @app.command(name="list")
 def list_sets(*, sources: FromSources = Sources()) -> None:  # noqa: B008 (frozen)
     """Every data set: images, classes, size, whether it is here, and where it is from."""
-    from rkcnn.data.obtain import find_files, find_stored
+    from rkcnn.data.obtain import find_stored
     from rkcnn.data.sets import SETS
+    from rkcnn.data.shelf import find_files
 
     sources = replace(sources, unverified=True)
     print(f"{'name':16} {'train':>7} {'test':>7} {'classes':>7}  {'size':11} {'here':10} where from")

@@ -14,7 +14,7 @@ from rkcnn.error import InputError
 
 @dataclass(frozen=True)
 class Augmentation:
-    """Random crop after padding with black, then a flip left to right of every other one, then a hole."""
+    """Random crop after padding with black, then a flip left to right, each with probability 1/2, then a hole."""
 
     padding: int = 0  # pixels on each side
     flip: bool = False
@@ -23,6 +23,8 @@ class Augmentation:
     def __post_init__(self) -> None:
         if self.padding < 0 or self.cutout < 0:
             raise InputError(f"padding {self.padding} and cutout {self.cutout} must be 0 pixels or more")
+        if not isinstance(self.flip, bool):
+            raise InputError(f"flip {self.flip!r} must be True or False")
 
     def draw(self, seed: int, epoch: int, positions: Tensor, height: int, width: int) -> Tensor:
         """int64 (N, 5): crop top and left, flip, hole top and left; functions of (seed, epoch, position)."""
@@ -79,7 +81,7 @@ def _crop(pixels: Tensor, padding: int, top: Tensor, left: Tensor) -> Tensor:
     rows = (top * wide + left)[:, None] + torch.arange(0, height * wide, wide, device=pixels.device)  # (B, H)
     planes = torch.arange(0, padded.numel(), tall * wide, device=pixels.device)
     starts = planes.view(count, channels, 1) + rows[:, None, :]  # (B, C, H)
-    return padded.view(-1).unfold(0, width, 1).index_select(0, starts.view(-1)).view(pixels.shape)
+    return padded.reshape(-1).unfold(0, width, 1).index_select(0, starts.view(-1)).view(pixels.shape)
 
 
 def _within(places: Tensor, start: Tensor, length: int) -> Tensor:

@@ -49,6 +49,8 @@ class Batches:
             raise InputError(f"a batch of {size} can't be shared by {world} ranks; give a positive multiple of {world}")
         if not 0 <= rank < world:
             raise InputError(f"rank {rank} of {world} doesn't exist; give 0 to {world - 1}")
+        if not isinstance(seed, int) or not 0 <= seed < 2**63:
+            raise InputError(f"seed {seed!r} must be a whole number from 0 to {2**63 - 1}")
         if drop_last and size > len(images):
             raise InputError(f"a batch of {size} with the last one dropped leaves none of {len(images)} images")
         self.images, self.size, self.seed = images, size, seed
@@ -59,6 +61,7 @@ class Batches:
         self._labels = images.labels.to(self.device)
         self._shift, self._scale = (tensor.to(self.device) for tensor in images.normalisation())
         self._drawn: tuple[int, Tensor, Tensor] | None = None  # epoch, its order (N,) and its draws (N, 5)
+        self._buffers: list[tuple[Tensor, torch.cuda.Event]] = []  # of a streamed set, and when each is free again
 
     def __len__(self) -> int:
         """Steps in an epoch."""
@@ -68,19 +71,20 @@ class Batches:
         """The batches of epoch `number` from step `start` on."""
         if not 0 <= start <= len(self):
             raise InputError(f"step {start} is not in an epoch of {len(self)} steps")
-        steps = range(start, len(self))
-        if self.streamed:
-            yield from self._stream(number, steps)
-        else:
-            for step in steps:
-                yield self.at(number, step)
+        for step in range(start, len(self)):
+            yield self.at(number, step)
 
     def at(self, epoch: int, step: int) -> Batch:
         """The batch of one step, made from nothing but (seed, epoch, step)."""
         return self.make(*self.plan(epoch, step))
 
     def plan(self, epoch: int, step: int) -> tuple[Tensor, Tensor]:
-        """Which images (B,) this rank gets at this step, and what is drawn (B, 5) for each, on the device."""
+        """Which images (B,) this rank gets at this step, and what is drawn (B, 5) for each.
+
+        On the device; the images' numbers of a streamed set on the host, which gathers by them.
+        """
+        if not 0 <= step < len(self):
+            raise InputError(f"step {step} is not in an epoch of {len(self)} steps")
         _, order, drawn = self._draw(epoch)
         mine = self._share(step)
         return order[mine], drawn[mine]
@@ -99,40 +103,39 @@ class Batches:
             count, _, height, width = self.images.pixels.shape
             positions = torch.arange(count, device=self.device)
             order = draws.order(self.seed, epoch, count, self.device) if self.shuffle else positions
+            if self.streamed:
+                order = order.cpu()  # once: asking the device at each step would wait for its work
             self._drawn = epoch, order, self.augmentation.draw(self.seed, epoch, positions, height, width)
         return self._drawn
 
     def make(self, indices: Tensor, drawn: Tensor) -> Batch:
-        """Those images with those draws: tensor code alone, which torch.compile and CUDA graphs can take in."""
-        pixels = self._pixels.index_select(0, indices.to(self._pixels.device)).to(self.device)
-        return self._finish(pixels, indices, drawn)
+        """Those images with those draws.
 
-    def _finish(self, pixels: Tensor, indices: Tensor, drawn: Tensor) -> Batch:
+        Tensor code alone, which torch.compile and CUDA graphs can take in; of a streamed set, a gather on the host
+        comes before it, which a compiler leaves out and a graph can't hold.
+        """
+        pixels = self._gather(indices) if self.streamed else self._pixels.index_select(0, indices)
         return Batch(
             self.augmentation.apply(pixels, drawn, self._shift, self._scale),
-            self._labels.index_select(0, indices),
+            self._labels.index_select(0, indices.to(self.device, non_blocking=True)),
         )
 
-    def _stream(self, epoch: int, steps: range) -> Iterator[Batch]:
-        """Gathers on the host one step ahead of the device, through two pinned buffers in turn."""
-        order = self._draw(epoch)[1].cpu()  # once: asking the device at each step would wait for its work
-        shape = (self.size // self.world, *self.images.pixels.shape[1:])
-        buffers = [torch.empty(shape, dtype=torch.uint8, pin_memory=True) for _ in range(2)]
-        copied = [torch.cuda.Event() for _ in range(2)]
-        ahead: tuple[Tensor, Tensor, Tensor] | None = None
-        for step in steps:
-            indices, drawn = self.plan(epoch, step)
-            buffer, event = buffers[step % 2], copied[step % 2]
-            event.synchronize()  # the copy of two steps ago has left this buffer
-            rows = buffer[: len(indices)]
-            torch.index_select(self._pixels, 0, order[self._share(step)], out=rows)
-            on_device = rows.to(self.device, non_blocking=True)
-            event.record()
-            if ahead is not None:
-                yield self._finish(*ahead)
-            ahead = on_device, indices, drawn
-        if ahead is not None:
-            yield self._finish(*ahead)
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def _gather(self, indices: Tensor) -> Tensor:
+        """Pixels from the host through two pinned buffers in turn: the host runs ahead while the device works."""
+        if not self._buffers or len(indices) > len(self._buffers[0][0]):
+            shape = (max(len(indices), self.size // self.world), *self._pixels.shape[1:])
+            self._buffers = [
+                (torch.empty(shape, dtype=torch.uint8, pin_memory=True), torch.cuda.Event()) for _ in range(2)
+            ]
+        self._buffers.reverse()
+        buffer, copied = self._buffers[0]
+        copied.synchronize()  # the copy of two calls ago has left this buffer
+        rows = buffer[: len(indices)]
+        torch.index_select(self._pixels, 0, indices.cpu(), out=rows)
+        on_device = rows.to(self.device, non_blocking=True)
+        copied.record(torch.cuda.current_stream(self.device))
+        return on_device
 
 
 def _memory(device: torch.device) -> int:

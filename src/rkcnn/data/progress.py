@@ -13,13 +13,16 @@ class Progress:
         self._out = out
         self._live = out is not None and out.isatty()
         self._started, self._from, self._shown = 0.0, 0, 0.0
+        self._unfinished = False  # a live line without its newline
 
     def note(self, text: str) -> None:
+        self.stop()
         if self._out is not None:
             print(text, file=self._out, flush=True)
 
     def start(self, done: int) -> None:
         """A transfer begins with `done` bytes already there."""
+        self.stop()
         self._started, self._from, self._shown = time.monotonic(), done, 0.0
 
     def advance(self, name: str, done: int, total: int | None) -> None:
@@ -36,6 +39,13 @@ class Progress:
             file=self._out,
         )
         self._out.flush()
+        self._unfinished = self._live and not last
+
+    def stop(self) -> None:
+        """Ends the live line, if there is one, so that what anyone writes next has its own."""
+        if self._out is not None and self._unfinished:
+            print(file=self._out, flush=True)
+        self._unfinished = False
 
 
 def describe(name: str, done: int, total: int | None, rate: float) -> str:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from rkcnn.data.read.tar import read_tar
+from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
+
+if TYPE_CHECKING:  # they name their files by shelves
+    from rkcnn.data.layout import Layout
+    from rkcnn.data.sets import DataSet
 
 
 @dataclass(frozen=True)
@@ -63,3 +68,41 @@ def shelf_of_archive(archive: Path, folder: str, names: Collection[str], limit: 
     with open_file(archive) as file:
         members = read_tar(file, [f"{folder}/{name}" for name in names], str(archive), limit)
     return Shelf(str(archive), {name: members[f"{folder}/{name}"] for name in names})
+
+
+def fingerprint(data: DataSet, sources: Sources) -> str:
+    """Of every file `find_files` finds: name, size and time; empty if there is none."""
+    lines = []
+    for layout, path in find_files(data, sources):
+        shelf = None if path.is_file() else shelf_in(path, layout.files)
+        for file in shelf.files.values() if shelf else [path]:
+            if isinstance(file, Path) and file.exists():
+                state = file.stat()
+                lines.append(f"{file.resolve()} {state.st_size} {state.st_mtime_ns}")
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest() if lines else ""
+
+
+def find_files(data: DataSet, sources: Sources) -> Iterator[tuple[Layout, Path]]:
+    """Every packed or unpacked copy already there: a layout, and the archive or folder that holds it."""
+    seen = set()
+    for folder in folders(data, sources):
+        for layout in data.layouts:
+            inner = (path for path in (folder / layout.folder, folder) if shelf_in(path, layout.files))
+            archive = [folder / layout.archive] if layout.archive and (folder / layout.archive).is_file() else []
+            for path in (*archive, *inner):
+                if (path.resolve(), layout.files) not in seen:  # packagings of one set may share their names
+                    seen.add((path.resolve(), layout.files))
+                    yield layout, path
+
+
+def folders(data: DataSet, sources: Sources) -> list[Path]:
+    """Where files are looked for, in this order."""
+    inside = [
+        data.home,
+        ".",
+        "raw",
+        "MNIST/raw" if data.home == "mnist" else "FashionMNIST/raw",
+    ]  # torchvision's
+    inside = inside[:2] if data.shape[2] == 3 else inside
+    here = [place / name for place in sources.places() for name in inside]
+    return here + [Path(place) for place in data.elsewhere]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shutil
 import tempfile
 from collections.abc import Iterable
@@ -42,7 +43,7 @@ class Catalogue:
     classes: list[str]
     verified: bool
     source: str
-    fingerprint: str = ""  # of own images: their names, sizes and times when they were read
+    fingerprint: str = ""  # of own and unverified images: their files' names, sizes and times when they were read
     format: int = FORMAT
 
 
@@ -92,13 +93,24 @@ def catalogue_of(folder: Path) -> Catalogue | None:
             return None
         content["parts"] = {name: Stored(**part) for name, part in content["parts"].items()}
         catalogue = Catalogue(**content)
-    except (OSError, ValueError, TypeError, KeyError):
+        whole = {"train", "test"} <= set(catalogue.parts) and all(
+            _is_whole(folder, name, part) for name, part in catalogue.parts.items()
+        )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    for name, part in catalogue.parts.items():
-        file = folder / f"{name}.pixels"
-        if not file.is_file() or file.stat().st_size != int(np.prod(part.shape)):
-            return None
-    return catalogue
+    return catalogue if whole else None
+
+
+def _is_whole(folder: Path, name: str, part: Stored) -> bool:
+    """Whether each file of the part is there, as long as its shape says."""
+    if len(part.shape) != 4 or not all(type(size) is int and size > 0 for size in part.shape):
+        return False
+    if not len(part.mean) == len(part.std) == part.shape[3] or not all(map(math.isfinite, part.mean + part.std)):
+        return False
+    sizes = {"pixels": math.prod(part.shape), "labels": 8 * part.shape[0]}
+    if part.coarse:
+        sizes["coarse"] = sizes["labels"]
+    return all((folder / f"{name}.{kind}").stat().st_size == size for kind, size in sizes.items())
 
 
 def open_part(folder: Path, name: str, shape: list[int], coarse: bool) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
