@@ -121,7 +121,8 @@ class Trainer:
 
     def prepare(self) -> tuple[Tensor, Tensor]:
         """Set the learning rate, and the seed where the step draws dropout masks; the step's images and draws."""
-        self.network.train()
+        if not self.network.training:  # walking the modules at every step would cost as much as a graph's launch
+            self.network.train()
         self.lr.fill_(self.recipe.lr_at(self.epoch, self.step, self.steps))
         if self.recipe.dropout:
             torch.manual_seed(_mixed(self.seed, self.epoch, self.step, self.ranks.rank))
