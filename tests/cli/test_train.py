@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -261,3 +262,18 @@ def test_a_result_of_other_images_is_not_taken_for_this_one(rkcnn: Run, command:
 @pytest.mark.skipif(torch.cuda.is_available(), reason="where there is no GPU")
 def test_a_gpu_that_is_not_there(rkcnn: Run) -> None:
     assert "no device 'cuda' here; there is cpu, or say auto" in rkcnn("train", "--device", "cuda")[2]
+
+
+def test_under_torchrun_one_rank_speaks_and_all_end_well(tmp_path: Path) -> None:
+    command = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "rkcnn", "train", "ResNet@k=4"]
+    done = subprocess.run(
+        [sys.executable, *command, "--set", "epochs=1", "--set", "sync_norm=on", "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("in the last epoch") == 1
+    assert len(list(tmp_path.rglob("result.json"))) == 1

@@ -109,13 +109,15 @@ def train(
         where = "".join(f" seed {job.run.seed} at {position(job)}," for job in going)
         if first:
             print(f"rkcnn: stopped by {signal};{where} the same command continues", file=sys.stderr)
-        return CODES[signal]
-    folders = [watch.folders[result.run["seed"]] for result in results]
-    if first and json_:
-        print(json.dumps([{"folder": str(f), **asdict(r)} for f, r in zip(folders, results, strict=True)], indent=1))
-    elif first:
-        for line in summarise(results, folders):
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
+        return CODES.get(signal, CODES["SIGTERM"])  # another rank was stopped
+    if first:
+        folders = [watch.folders[result.run["seed"]] for result in results]
+        if json_:
+            found = [{"folder": str(f), **asdict(r)} for f, r in zip(folders, results, strict=True)]
+            print(json.dumps(found, indent=1))
+        else:
+            for line in summarise(results, folders):
+                console.print(line, highlight=False, markup=False, soft_wrap=True)
     return 0 if all(result.finished for result in results) else 1
 
 
