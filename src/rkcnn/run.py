@@ -299,8 +299,10 @@ def averaged(trainer: Trainer) -> Iterator[None]:
     parameters = [p.data for p in trainer.network.parameters()]
     kept = [p.clone() for p in parameters]
     torch._foreach_copy_(parameters, trainer.averaged)
-    yield
-    torch._foreach_copy_(parameters, kept)
+    try:
+        yield
+    finally:
+        torch._foreach_copy_(parameters, kept)
 
 
 def _finish(job: Job, status: str, observer: Observer) -> Result:
