@@ -28,7 +28,7 @@ def test_it_does_not_depend_on_the_place(package: Path) -> None:
     [
         ("train/sgd.py", True),
         ("model/steps/rkcnn.py", True),
-        ("run.py", True),
+        ("run/job.py", True),
         ("data/new.py", True),
         ("cli/train.py", False),
         ("report/curves.py", False),

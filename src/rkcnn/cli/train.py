@@ -80,7 +80,7 @@ def train(
     from rkcnn.cli.summary import summarise
     from rkcnn.cli.watch import Watch, position
     from rkcnn.data.progress import Progress
-    from rkcnn.run import train as go
+    from rkcnn.run.train import train as go
     from rkcnn.train.fit import Stopped
 
     first = os.environ.get("RANK", "0") == "0"  # of several ranks one speaks
