@@ -47,7 +47,7 @@ def train(
     data
         A name of `rkcnn data list`, folder:PATH or npz:PATH.
     recipe
-        How it is trained: mini, paper-mnist, paper-cifar, paper-svhn or fast-cifar.
+        How it is trained: mini, paper-mnist, paper-cifar, paper-svhn, fast-mnist, fast-cifar, fast-svhn or smoke.
     seed
         Of the first weights, the order of images and the augmentation.
     seeds
