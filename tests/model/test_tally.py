@@ -15,6 +15,9 @@ def test_sums_and_resets() -> None:
     tally.add(Moment(y, (), torch.tensor([4, 8]), converged=torch.tensor([True, False])))
     tally.add(Moment(y, (), torch.tensor([6]), converged=torch.tensor([True])))
     assert tally.read() == Took(0.25, 6.0, 0.0, 0.0)
+    again = Tally()
+    again.restore(tally.sums())
+    assert again.read() == tally.read()
     tally.reset()
     assert tally.read() == Took(0.0, 0.0, 0.0, 0.0)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,8 @@ from rkcnn.record.result import Result, read_result
 from rkcnn.record.source import source_hash
 from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
-from rkcnn.run.train import train
+from rkcnn.run.train import train, train_one
+from rkcnn.train.fit import Stopped
 from rkcnn.train.recipe import recipe_of
 
 SPEC = "RKCNN-R-2@k=4"
@@ -152,6 +155,72 @@ def test_a_finished_run_is_not_run_again_unless_asked(digits: str, tmp_path: Pat
     assert (first.epochs, second.epochs, third.epochs) == (3, 0, 3)
     assert one == two
     assert three.epochs[-1]["loss"] == one.epochs[-1]["loss"]
+
+
+class Stop(Observer):
+    """Asks for a stop after the first epoch, as a signal would."""
+
+    def epoch(self, job: Job, epoch: dict[str, Any]) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_repetition_broken_off_goes_on_and_the_first_result_stays(digits: str, tmp_path: Path) -> None:
+    go(digits, tmp_path)
+    before = only(tmp_path, "result.json").read_bytes()
+    with pytest.raises(Stopped):
+        go(digits, tmp_path, again=True, observer=Stop())
+    assert only(tmp_path, "result.before.json").read_bytes() == before
+    rest = Count()
+    assert go(digits, tmp_path, again=True, observer=rest).finished
+    assert rest.epochs == 2
+
+
+@pytest.mark.parametrize("part", ["y_train", "y_test", "x_test"])
+def test_a_result_of_other_images_is_not_taken_for_this_ones(digits: str, tmp_path: Path, part: str) -> None:
+    own = tmp_path / "own.npz"
+    arrays = dict(np.load(digits.removeprefix("npz:")))
+    np.savez(own, **arrays)
+    go(f"npz:{own}", tmp_path / "out", changes={"epochs": "1"})
+    arrays[part] = arrays[part][::-1].copy()
+    np.savez(own, **arrays)
+    with pytest.raises(InputError, match="holds a result of other images"):
+        go(f"npz:{own}", tmp_path / "out", changes={"epochs": "1"})
+
+
+def test_a_result_from_before_a_field_was_there_is_this_runs(digits: str, tmp_path: Path) -> None:
+    result = go(digits, tmp_path)
+    facts = json.loads(result.to_json())
+    del facts["run"]["recipe"]["sync_norm"], facts["data"]["test_labels_sha256"]
+    only(tmp_path, "result.json").write_text(json.dumps(facts))
+    assert go(digits, tmp_path).epochs == result.epochs
+
+
+def test_a_run_that_goes_on_has_its_whole_time_and_says_whose_source(
+    digits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as other:
+        other.setattr("rkcnn.run.job.source_hash", lambda: "0123456789abcdef")
+        with pytest.raises(Stopped):
+            go(digits, tmp_path, observer=Stop())
+    count = Count()
+    result = go(digits, tmp_path, observer=count)
+    assert "1 of its epochs were made by other source" in count.notes[0]
+    assert [epoch["source"] for epoch in result.epochs] == ["0123456789abcdef", source_hash(), source_hash()]
+    assert result.images_per_second == pytest.approx(1200 / sum(epoch["seconds"] for epoch in result.epochs))
+
+
+def test_it_can_be_called_from_another_thread(digits: str, tmp_path: Path) -> None:
+    with ThreadPoolExecutor() as pool:
+        assert pool.submit(go, digits, tmp_path, changes={"epochs": "1"}).result().finished
+
+
+def test_ctrl_c_is_pythons_own_to_a_caller(digits: str, tmp_path: Path) -> None:
+    class Interrupt(Observer):
+        def epoch(self, job: Job, epoch: dict[str, Any]) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        train_one(SPEC, digits, recipe_of("mini", CHANGES), out=tmp_path, observer=Interrupt())
 
 
 def test_more_epochs_go_on_where_the_schedule_allows(digits: str, tmp_path: Path) -> None:

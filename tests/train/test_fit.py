@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -47,18 +48,47 @@ def test_a_diverging_run_ends_and_the_others_go_on() -> None:
     assert good.finished
 
 
-def test_between_is_called_after_every_step_and_can_stop() -> None:
+def test_a_step_that_breaks_the_weights_is_seen_at_the_epochs_end() -> None:
+    """The loss of the last step was finite: it was taken before the step."""
+    run = trainer()
+    engine = Engine(run)
+
+    def observe() -> bool:
+        if run.step == run.steps:
+            with torch.no_grad():
+                run.network.get_parameter("classifier.bias").fill_(torch.inf)
+        return False
+
+    ((_, outcome),) = fit([engine], observe)
+    assert isinstance(outcome, Diverged)
+    assert str(outcome) == "the weights are not finite at epoch 1, step 4, lr 0.05"
+    assert not run.sound
+
+
+def test_it_is_observed_after_every_step_and_can_be_stopped_at_rest() -> None:
     run = trainer()
     seen = []
 
-    def between() -> None:
+    def observe() -> bool:
         seen.append((run.epoch, run.step))
-        if len(seen) == 6:
-            raise KeyboardInterrupt
+        return len(seen) >= 6
+
+    def rest() -> None:
+        raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(fit([Engine(run)], between))
-    assert seen == [(0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (1, 2)]
+        list(fit([Engine(run)], observe, rest))
+    assert seen == [(0, 1), (0, 2), (0, 3), (0, 4), (1, 1), (1, 2)]
+    assert (run.epoch, run.step) == (1, 2)
+
+
+def test_asked_after_the_last_step_it_is_finished_not_stopped() -> None:
+    run = trainer()
+
+    def rest() -> None:
+        assert not run.finished
+
+    assert len(list(fit([Engine(run)], lambda: True, rest))) == 2
 
 
 def test_an_epoch_broken_off_goes_on_where_it_stood() -> None:
@@ -66,14 +96,36 @@ def test_an_epoch_broken_off_goes_on_where_it_stood() -> None:
     list(fit([Engine(whole)]))
     stop = iter([False, True])
 
-    def between() -> None:
-        if next(stop, False):
-            raise KeyboardInterrupt
+    def rest() -> None:
+        raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(fit([Engine(broken)], between))
+        list(fit([Engine(broken)], lambda: next(stop, False), rest))
     list(fit([Engine(broken)]))
     assert all(torch.equal(a, b) for a, b in zip(whole.state(), broken.state(), strict=True))
+
+
+def test_seconds_are_those_of_the_steps() -> None:
+    """Not of what is done with an epoch, with that of a run beside, or at rest; and images are those it saw."""
+    runs = [trainer(seed=seed, recipe=replace(RECIPE, epochs=1)) for seed in (1, 2)]
+    found = []
+    for _, outcome in fit([Engine(run) for run in runs], lambda: True, lambda: time.sleep(0.05)):
+        found.append(outcome)
+        time.sleep(0.3)
+    for outcome in found:
+        assert isinstance(outcome, Epoch)
+        assert outcome.images == 56
+        assert 0 < outcome.seconds < 0.3
+
+
+def test_a_run_that_goes_on_has_the_seconds_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = trainer(recipe=replace(RECIPE, epochs=1))
+    run.begin_epoch()
+    Engine(run).advance()
+    run.seconds = 1000.0
+    ((_, outcome),) = fit([Engine(run)])
+    assert isinstance(outcome, Epoch)
+    assert 1000 < outcome.seconds < 1001
 
 
 def test_a_solver_that_may_fail_is_counted() -> None:
@@ -85,3 +137,14 @@ def test_a_solver_that_may_fail_is_counted() -> None:
     assert epoch.unconverged is not None
     assert 0 <= epoch.unconverged <= 1
     assert run.finished
+
+
+def test_solves_of_an_evaluation_are_not_counted() -> None:
+    run = trainer("ODENet-abm@k=4", recipe=replace(RECIPE, epochs=2))
+    counts = []
+    for _, outcome in fit([Engine(run)]):
+        assert isinstance(outcome, Epoch)
+        run.network.eval()
+        run.network(torch.zeros(2, 1, 28, 28))
+        counts.append(run.tallies[0].solves)
+    assert counts == [0, 0]

@@ -1,4 +1,4 @@
-"""What data-dependent solves took."""
+"""What data-dependent solves took in training."""
 
 from __future__ import annotations
 
@@ -27,10 +27,21 @@ class Tally:
         self.reset()
 
     def reset(self) -> None:
+        self.restore((0, 0.0, 0.0, 0.0, 0.0))
+
+    def sums(self) -> tuple[float, ...]:
+        """Everything it holds, as numbers that can be kept."""
+        evaluations = sum((backward.evaluations for backward in self.backwards), self.earlier[0])
+        products = sum((backward.products for backward in self.backwards), self.earlier[1])
+        return self.solves, float(self.unconverged), float(self.evaluations), evaluations, products
+
+    def restore(self, sums: Sequence[float]) -> None:
+        """Stand where `sums` was asked."""
+        self.solves = int(sums[0])
+        self.unconverged: float | Tensor = sums[1]
+        self.evaluations: float | Tensor = sums[2]
+        self.earlier = sums[3], sums[4]  # of gradients taken before
         self.backwards: list[Backward] = []
-        self.solves = 0
-        self.unconverged: float | Tensor = 0.0
-        self.evaluations: float | Tensor = 0.0
 
     def add(self, moment: Moment, backwards: Sequence[Backward | None] = ()) -> None:
         """One solve by its last moment, and what its steps' gradients will have taken when `read` asks."""
@@ -41,13 +52,8 @@ class Tally:
 
     def read(self) -> Took:
         """What a solve took on average."""
-        count = max(self.solves, 1)
-        return Took(
-            float(self.unconverged) / count,
-            float(self.evaluations) / count,
-            sum(backward.evaluations for backward in self.backwards) / count,
-            sum(backward.products for backward in self.backwards) / count,
-        )
+        solves, *sums = self.sums()
+        return Took(*(value / max(solves, 1) for value in sums))
 
 
 def _mean(x: Tensor) -> Tensor:

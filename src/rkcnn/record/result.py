@@ -24,7 +24,7 @@ class Result:
     images_per_second: float
     peak_bytes: int
     params: int
-    evaluations: float | None  # of f a solve, where the data decides
+    evaluations: float | None  # of f, or of stages, for an image: a mean of the last epoch where the data decides
     unconverged: float | None  # share of solves
     engine: str
     data: dict[str, Any]  # checksums, and whether they are the published ones

@@ -15,7 +15,7 @@ from rkcnn.evaluate.weights import FILE, Facts
 from rkcnn.model.cost import cost
 from rkcnn.record.result import Result
 from rkcnn.record.source import commit, source_hash
-from rkcnn.run.job import Job, averaged
+from rkcnn.run.job import Job, averaged, checksums
 from rkcnn.run.place import describe_machine, peak_bytes
 from rkcnn.train.checkpoint import write_whole
 
@@ -39,16 +39,15 @@ def _write(job: Job, status: str) -> Result:
         error_best=min(errors, default=None),
         epochs=job.history,
         seconds=seconds,
-        images_per_second=trainer.steps * trainer.recipe.batch * len(errors) / seconds if seconds else 0.0,
+        images_per_second=sum(epoch["images"] for epoch in job.history) / seconds if seconds else 0.0,
         peak_bytes=peak_bytes(trainer.device),
         params=costs.params,
-        evaluations=last.get("evaluations"),
+        evaluations=last.get("evaluations") or costs.evaluations,
         unconverged=last.get("unconverged"),
         engine=job.engine.kind,
         data={
             "verified": images.verified,
-            "train_sha256": images.pixels_sha256,
-            "test_sha256": job.predictor.images.pixels_sha256,
+            **checksums(images, job.predictor.images),
             "classes": list(images.classes),
         },
         versions={"rkcnn": __version__, "torch": torch.__version__, "python": platform.python_version()},

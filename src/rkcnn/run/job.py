@@ -17,6 +17,7 @@ from rkcnn.evaluate.predict import Predictor
 from rkcnn.model.create import create_model
 from rkcnn.record.run import Run
 from rkcnn.record.shorter import find_shorter
+from rkcnn.record.source import source_hash
 from rkcnn.run.place import set_precision
 from rkcnn.train.checkpoint import keep, resume, tensors_of
 from rkcnn.train.engine import Engine, start_engine
@@ -50,7 +51,7 @@ class Job:
         began = time.monotonic()
         sound = self.trainer.sound
         if sound:
-            facts = identity(self.run.as_dict(), self.train)
+            facts = identity(self.run.as_dict(), self.train, self.predictor.images)
             self.trainer.ranks.first(lambda: keep(self.folder, self.trainer, facts, self.history))
         self.kept = time.monotonic()
         self.cost = self.kept - began
@@ -67,7 +68,7 @@ class Job:
             with averaged(self.trainer):
                 return self.predictor.error(self.predictor.predictions(self.trainer.network))
 
-        self.history.append({**asdict(epoch), "test_error": self.trainer.ranks.first(ask)})
+        self.history.append({**asdict(epoch), "test_error": self.trainer.ranks.first(ask), "source": source_hash()})
         return self.history[-1]
 
 
@@ -79,11 +80,14 @@ def start_job(
     trainer = Trainer(build(run, training), training, run.recipe, run.seed, device, ranks)
 
     def go_on() -> tuple[list[dict[str, Any]], str, int, int]:
-        history, note = resume(folder, trainer, identity(run.as_dict(), training))
+        history, note = resume(folder, trainer, identity(run.as_dict(), training, test))
         untouched = not history and trainer.step == 0
         if untouched and (shorter := find_shorter(run, folder)) is not None:
-            history, _ = resume(shorter.folder, trainer, identity(shorter.run, training))
-            note = f"goes on from the {len(history)} epochs in {shorter.folder}"
+            history, passed = resume(shorter.folder, trainer, identity(shorter.run, training, test))
+            note = "; ".join(filter(None, (passed, f"goes on from the {len(history)} epochs in {shorter.folder}")))
+        others = sum(epoch.get("source") != source_hash() for epoch in history)
+        if others:
+            note = "; ".join(filter(None, (note, f"{others} of its epochs were made by other source")))
         return history, note, trainer.epoch, trainer.step
 
     history, note, trainer.epoch, trainer.step = ranks.first(go_on)
@@ -100,9 +104,19 @@ def build(run: Run, images: Images) -> nn.Module:
     return create_model(run.spec, len(images.classes), images.pixels.shape[1], recipe.dropout, recipe.init)
 
 
-def identity(run: dict[str, Any], training: Images) -> dict[str, Any]:
-    """What a checkpoint must be of: the run, and the very pixels, which own images don't say by their name."""
-    return {**run, "train_sha256": training.pixels_sha256}
+def identity(run: dict[str, Any], training: Images, test: Images) -> dict[str, Any]:
+    """What a checkpoint must be of: the run, and the very images, which own sets don't say by their name."""
+    return run | checksums(training, test)
+
+
+def checksums(training: Images, test: Images) -> dict[str, str]:
+    """Of the pixels and labels that a run learns from and is judged by."""
+    return {
+        "train_sha256": training.pixels_sha256,
+        "train_labels_sha256": training.labels_sha256,
+        "test_sha256": test.pixels_sha256,
+        "test_labels_sha256": test.labels_sha256,
+    }
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -18,7 +19,8 @@ def stop_signals() -> Iterator[list[str]]:
             raise KeyboardInterrupt
         asked.append(signal.Signals(number).name)
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    here = threading.current_thread() is threading.main_thread()  # elsewhere Python lets nobody listen
+    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT) if here}
     try:
         yield asked
     finally:

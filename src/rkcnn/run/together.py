@@ -14,9 +14,9 @@ from rkcnn.data.images import Images
 from rkcnn.error import InputError
 from rkcnn.record.lock import locked
 from rkcnn.record.result import Result, read_result
-from rkcnn.record.run import Run
+from rkcnn.record.run import Run, read_run
 from rkcnn.run.conclude import conclude
-from rkcnn.run.job import Job, start_job
+from rkcnn.run.job import Job, checksums, start_job
 from rkcnn.run.observer import Observer
 from rkcnn.run.place import pick_device
 from rkcnn.run.signals import stop_signals
@@ -56,7 +56,7 @@ def train_together(
         waiting: list[Run] = []
         for run in runs:
             folder = way.out / run.folder
-            known = ranks.first(partial(_take, run, folder, training, way.again, stack))
+            known = ranks.first(partial(_take, run, folder, checksums(training, test), way.again, stack))
             if known is not None:
                 results[run] = known
                 observer.found(folder, known)
@@ -76,7 +76,7 @@ def train_together(
     return results
 
 
-def _take(run: Run, folder: Path, training: Images, again: bool, stack: ExitStack) -> Result | None:
+def _take(run: Run, folder: Path, content: dict[str, str], again: bool, stack: ExitStack) -> Result | None:
     """Hold a run's folder; its result, if there is one that shall stand.
 
     A result that is to be repeated is set aside, so that the repetition, broken off, goes on like any run.
@@ -91,7 +91,9 @@ def _take(run: Run, folder: Path, training: Images, again: bool, stack: ExitStac
         done.replace(folder / "result.before.json")
         return None
     result = read_result(done)
-    if (result.run, result.data.get("train_sha256")) != (run.as_dict(), training.pixels_sha256):
+    if read_run(result.run) != run:
+        raise InputError(f"{done} is not of {run.folder}; name another --out or give --again")
+    if any(result.data.get(name, value) != value for name, value in content.items()):
         raise InputError(f"{folder} holds a result of other images; name another --out or give --again")
     return result
 
@@ -121,18 +123,23 @@ def _go(jobs: list[Job], observer: Observer, keep_seconds: float, asked: list[st
         results[job.run] = conclude(job, status)
         observer.ends(job, results[job.run])
 
-    def between() -> None:
+    wish = 0
+
+    def observe() -> bool:
+        nonlocal wish
         observer.steps(jobs)
-        due = any(job.due(keep_seconds) and not job.trainer.finished for job in jobs)
+        due = any(job.due(keep_seconds) for job in jobs if job.run not in results)
         wish = ranks.most(2 if asked else 1 if due else 0)  # all ranks keep, and stop, after the same step
-        if wish:
-            for job in jobs:
-                if job.run not in results:
-                    _keep(job, observer)
+        return wish > 0
+
+    def rest() -> None:
+        for job in jobs:
+            if job.run not in results:
+                _keep(job, observer)
         if wish == 2:
             raise Stopped(asked[0] if asked else "another rank was stopped")
 
-    for i, outcome in fit([job.engine for job in jobs], between):
+    for i, outcome in fit([job.engine for job in jobs], observe, rest):
         job = jobs[i]
         if isinstance(outcome, Diverged):
             finish(job, f"diverged: {outcome}")

@@ -18,6 +18,7 @@ from rkcnn.record.result import Result
 from rkcnn.record.run import Run
 from rkcnn.run.observer import Observer
 from rkcnn.run.together import KEEP_SECONDS, Way, train_together
+from rkcnn.train.fit import Stopped
 from rkcnn.train.recipe import Recipe, recipe_of
 
 
@@ -71,18 +72,23 @@ def train_one(
     observer: Observer | None = None,
 ) -> Result:
     """Train a network with one seed and return what came of it; this is `rkcnn.train`."""
-    (result,) = train(
-        spec,
-        data,
-        recipe,
-        (seed,),
-        device=device,
-        engine=engine,
-        out=out,
-        validation=validation,
-        again=again,
-        observer=observer,
-    )
+    try:
+        (result,) = train(
+            spec,
+            data,
+            recipe,
+            (seed,),
+            device=device,
+            engine=engine,
+            out=out,
+            validation=validation,
+            again=again,
+            observer=observer,
+        )
+    except Stopped as stopped:
+        if str(stopped) == "SIGINT":  # what Python's own callers know Ctrl-C by; the run is kept
+            raise KeyboardInterrupt from None
+        raise
     return result
 
 

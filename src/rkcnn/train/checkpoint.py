@@ -56,6 +56,8 @@ def keep(folder: Path, trainer: Trainer, identity: dict[str, Any], history: list
         "identity": identity,
         "epoch": trainer.epoch,
         "step": trainer.step,
+        "seconds": trainer.seconds,
+        "tallies": [tally.sums() for tally in trainer.tallies],
         "history": history,
         "sha256": hashlib.sha256(content).hexdigest(),
     }
@@ -63,7 +65,10 @@ def keep(folder: Path, trainer: Trainer, identity: dict[str, Any], history: list
     write_whole(folder / f"{name}.json", json.dumps(facts, indent=1).encode())
     for old in _found(folder)[:-KEPT]:
         old.unlink(missing_ok=True)  # the JSON first: without it the tensors are no checkpoint
-        old.with_suffix(".safetensors").unlink(missing_ok=True)
+    whole = {path.stem for path in _found(folder)}
+    for path in (*folder.glob("checkpoint-*.safetensors"), *folder.glob(".checkpoint-*.part")):
+        if path.stem not in whole:  # also what a kill in the midst of writing left behind
+            path.unlink(missing_ok=True)
     return folder / f"{name}.json"
 
 
@@ -87,7 +92,9 @@ def resume(folder: Path, trainer: Trainer, identity: dict[str, Any]) -> tuple[li
         with torch.no_grad():
             for name, value in own.items():
                 value.copy_(tensors[name])
-        trainer.epoch, trainer.step = facts["epoch"], facts["step"]
+        trainer.epoch, trainer.step, trainer.seconds = facts["epoch"], facts["step"], facts["seconds"]
+        for tally, sums in zip(trainer.tallies, facts["tallies"], strict=True):
+            tally.restore(sums)
         return facts["history"], f"damaged, passed over: {', '.join(damaged)}" if damaged else ""
     if damaged:
         raise InputError(f"every checkpoint in {folder} is damaged ({', '.join(damaged)}); remove them to start anew")

@@ -10,7 +10,6 @@ import torch
 
 from rkcnn.error import InputError
 from rkcnn.model.layers import BatchNorm
-from rkcnn.model.period import Period
 from rkcnn.train.trainer import Trainer
 
 ENGINES = ("auto", "eager", "compile", "graph")
@@ -111,7 +110,7 @@ def start_engine(kind: str, trainer: Trainer) -> tuple[Engine, str]:
     if kind not in ENGINES:
         raise InputError(f"no engine {kind!r}; engines are {', '.join(ENGINES)}")
     cuda = trainer.device.type == "cuda"
-    data_decides = any(isinstance(m, Period) and m.tally is not None for m in trainer.network.modules())
+    data_decides = bool(trainer.tallies)
     norms_wait = any(isinstance(m, BatchNorm) and m.whole is not None for m in trainer.network.modules())
     reasons = {
         "graph": (

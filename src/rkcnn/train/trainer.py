@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from rkcnn.data.augmentation import Augmentation
 from rkcnn.data.batches import Batches
 from rkcnn.data.images import Images
+from rkcnn.model.period import Period
+from rkcnn.model.tally import Tally
 from rkcnn.train.ranks import Ranks
 from rkcnn.train.recipe import Recipe
 from rkcnn.train.sgd import SGD
@@ -66,6 +68,10 @@ class Trainer:
         self.sgd = SGD(self.network.parameters(), recipe.momentum, recipe.nesterov, recipe.weight_decay)
         self.averaged = [p.detach().clone() for p in self.network.parameters()] if recipe.average else []
         self.epoch = self.step = 0
+        self.seconds = 0.0  # that the epoch took so far
+        self.tallies: list[Tally] = [
+            m.tally for m in self.network.modules() if isinstance(m, Period) and m.tally is not None
+        ]
         self.lr = torch.zeros((), device=device)
         self.totals = torch.zeros(4, dtype=torch.float64, device=device)
 
@@ -79,8 +85,14 @@ class Trainer:
 
     @property
     def sound(self) -> bool:
-        """Whether every loss of the epoch so far was finite; asks the device."""
-        return int(self.totals[3]) == self.step
+        """Whether every loss of the epoch so far was finite, and all weights are; asks the device."""
+        return int(self.totals[3]) == self.step and self.finite
+
+    @property
+    def finite(self) -> bool:
+        """Whether every weight and every statistic of a norm is: a last step can break them unseen by any loss."""
+        tensors = [t.detach() for t in (*self.network.parameters(), *self.network.buffers()) if t.is_floating_point()]
+        return bool(torch.stack(torch._foreach_norm(tensors, torch.inf)).isfinite().all())
 
     def state(self) -> list[Tensor]:
         """Every tensor that a step changes."""
@@ -116,8 +128,10 @@ class Trainer:
             self.totals[3] += self.totals[0].isfinite()
 
     def begin_epoch(self) -> None:
-        self.step = 0
+        self.step, self.seconds = 0, 0.0
         self.totals.zero_()
+        for tally in self.tallies:
+            tally.reset()
 
     def prepare(self) -> tuple[Tensor, Tensor]:
         """Set the learning rate, and the seed where the step draws dropout masks; the step's images and draws."""

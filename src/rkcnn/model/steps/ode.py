@@ -73,7 +73,7 @@ class OdePeriod(Period):
         for moment in self.solver.walk(self.f, self.start(y)):
             backwards.append(moment.backward)
             yield Move(self.state(moment.y), tuple(map(self.state, moment.increments)))
-        if self.tally is not None and moment is not None and not y.is_meta:
+        if self.tally is not None and self.training and moment is not None and not y.is_meta:
             self.tally.add(moment, backwards)
 
 
