@@ -81,7 +81,7 @@ def start_job(
     def go_on() -> tuple[list[dict[str, Any]], str, int, int]:
         history, note = resume(folder, trainer, identity(run.as_dict(), training))
         untouched = not history and trainer.step == 0
-        if untouched and (shorter := find_shorter(run, folder)) is not None:
+        if untouched and (shorter := find_shorter(run, folder, training.pixels_sha256)) is not None:
             history, _ = resume(shorter.folder, trainer, identity(shorter.run, training))
             note = f"goes on from the {len(history)} epochs in {shorter.folder}"
         return history, note, trainer.epoch, trainer.step
