@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -21,6 +22,18 @@ from rkcnn.run.observer import Observer
 
 REFRESH = 0.2  # seconds between two looks at the position: a step of a small network takes 1 ms
 WINDOW = 60.0  # seconds that the rate is measured over: a busy start is forgotten
+
+
+class Screen(Console):
+    """A console whose reader may leave, as `head` does: runs on their way are then asked to stop, as by SIGTERM."""
+
+    closed = False
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = self.closed = True
+        if not callable(signal.getsignal(signal.SIGTERM)):  # no run is on its way that would keep a checkpoint
+            raise BrokenPipeError
+        signal.raise_signal(signal.SIGTERM)
 
 
 class Watch(Observer):
