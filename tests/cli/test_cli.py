@@ -63,9 +63,10 @@ def test_a_process_refuses_in_one_line() -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_a_reader_that_leaves_early_hears_nothing() -> None:
+@pytest.mark.parametrize("command", ["data list", "describe ResNet@k=4"])  # plain text, and rich's
+def test_a_reader_that_leaves_early_hears_nothing(command: str) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "rkcnn", "data", "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "rkcnn", *command.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     assert process.stderr is not None

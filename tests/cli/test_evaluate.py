@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from safetensors.torch import load_file, save_file
 from scipy.stats import binomtest
 
+from rkcnn.cli import main
 from rkcnn.data.load import load
 from rkcnn.evaluate.weights import Facts
 
@@ -63,6 +65,71 @@ def test_json_agrees_with_the_predictions_beside_the_run(rkcnn: Run, run: Path, 
         "mistakes.png",
     ]
     assert not (run / "mistakes.png").exists()
+
+
+def test_json_has_null_where_a_number_is_not_finite(rkcnn: Run, run: Path) -> None:
+    path = run / "weights.safetensors"
+    state = {name: torch.full_like(value, torch.nan) for name, value in load_file(path).items()}
+    save_file(state, path, Facts.of("ResNet@k=4", load("mnist-mini")[0]).as_metadata())
+    code, out, _ = rkcnn("evaluate", str(run), "--json")
+    assert code == 0
+
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is not JSON")
+
+    found = json.loads(out, parse_constant=refuse)
+    assert found["nll"] is found["worst"][0]["probability"] is None
+    assert found["wrong"] == len(found["worst"])
+
+
+@pytest.fixture
+def exactness() -> Iterator[None]:
+    before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+    yield
+    torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = before
+
+
+@pytest.mark.parametrize(("precision", "rounds"), [("fp32", False), ("tf32", True)])
+def test_products_are_as_exact_as_in_training(
+    rkcnn: Run, run: Path, exactness: None, precision: str, rounds: bool
+) -> None:
+    path = run / "result.json"
+    result = json.loads(path.read_bytes())
+    result["run"]["recipe"]["precision"] = precision
+    path.write_text(json.dumps(result))
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = not rounds
+    assert rkcnn("evaluate", str(run))[0] == 0
+    assert torch.backends.cudnn.allow_tf32 is torch.backends.cuda.matmul.allow_tf32 is rounds
+
+
+def test_images_loaded_in_another_way_are_refused(rkcnn: Run, tmp_path: Path, digits: str) -> None:
+    """Under another split, images that were trained on would be among those to test with."""
+    images = load("mnist-mini")[0]
+    np.savez(tmp_path / "own.npz", x_train=images.pixels[:300, 0].numpy(), y_train=images.labels[:300].numpy())
+    data, out = f"npz:{tmp_path / 'own.npz'}", tmp_path / "runs"
+    with pytest.raises(SystemExit):
+        main(["train", "ResNet@k=4", "--data", data, "--split", "0.3", "--set", "epochs=1", "--out", str(out)])
+    run = str(next(out.rglob("result.json")).parent)
+    says = (
+        f"{data} as it is loaded now isn't what the run was tested with: give the --size, --split and --skip-bad "
+        "of its training, or, if its files have changed, --data to judge it by other images"
+    )
+    code, said, err = rkcnn("evaluate", run, "--split", "0.5")
+    assert code == 2
+    assert err.splitlines()[-1] == f"rkcnn: {says}"
+    code, said, _ = rkcnn("evaluate", run, "--split", "0.3")
+    assert code == 0
+    assert "recorded     " in said
+    assert "NOT THE SAME" not in said
+    code, said, _ = rkcnn("evaluate", run, "--data", data, "--split", "0.5")
+    assert code == 0
+    assert "recorded" not in said
+
+
+def test_a_record_without_a_checksum_is_no_reason_to_refuse(rkcnn: Run, run: Path) -> None:
+    path = run / "result.json"
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), "data": {}}))
+    assert "recorded     " in rkcnn("evaluate", str(run))[1]
 
 
 def test_another_set_of_the_same_kind(rkcnn: Run, run: Path) -> None:

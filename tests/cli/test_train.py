@@ -17,6 +17,7 @@ import torch
 from rich.console import Console
 
 from rkcnn.cli.watch import Watch
+from rkcnn.data.load import load
 from rkcnn.record.source import source_hash
 from rkcnn.run.job import Job
 from rkcnn.run.train import train
@@ -128,6 +129,40 @@ def test_stopped_it_keeps_all_and_the_same_command_continues(
     assert "epoch 2/2" in out
 
 
+def leave_after(lines: int, *command: str) -> list[str]:
+    """Read so many lines of a command and leave; it must end with 141, without a word."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rkcnn", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stderr:
+        try:
+            with process.stdout:
+                seen = [process.stdout.readline() for _ in range(lines)]
+            assert (process.stderr.read(), process.wait(60)) == ("", 141)
+        finally:
+            process.kill()
+    return seen
+
+
+@pytest.mark.parametrize("lines", [0, 8])
+def test_a_reader_that_leaves_ends_it_with_a_checkpoint(digits: str, tmp_path: Path, lines: int) -> None:
+    """`rkcnn train | head -1`: as every command, and nothing is lost."""
+    load(digits)  # a note that it is read would be a word on standard error
+    more = ("--set", "epochs=100000", "--out", str(tmp_path))
+    seen = leave_after(lines, "train", "ResNet@k=4", "--data", digits, *more)
+    kept = json.loads(sorted(tmp_path.rglob("checkpoint-*.json"))[-1].read_bytes())
+    done = [line for line in seen if line.startswith("epoch ")]
+    assert len(done) == (3 if lines else 0)
+    assert (kept["epoch"], kept["step"]) > (len(done), 0), "kept after the line that nobody read"
+
+
+def test_a_reader_that_leaves_when_the_run_is_done_already(digits: str, trained: Path) -> None:
+    out = str(trained.parents[3])
+    leave_after(0, "train", "ResNet@k=4", "--data", digits, "--set", "epochs=1", "--out", out)
+
+
 def test_ctrl_c_before_the_first_step(rkcnn: Run, command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -208,6 +243,9 @@ BAD = {
     "--device tpu": "no device 'tpu'",
     "--device cuda:99": "no device 'cuda:99' here; there is cpu",
     "--device meta": "can't train on 'meta'",
+    "--device hpu": "can't train on 'hpu'; devices are cpu, cuda and cuda:N",
+    "--device xla:0": "can't train on 'xla:0'",
+    "--device cpu:-1": "no device 'cpu:-1'",
     "--engine warp": "engines are auto, eager, compile, graph",
     "--validation -3": "can't be set apart",
     "--validation 256": "give 1 to 255",

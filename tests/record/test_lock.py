@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -41,4 +43,15 @@ def test_refused_while_the_other_lives_and_free_when_it_is_killed(tmp_path: Path
 def test_a_folder_that_cant_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="name another --out"), locked(tmp_path / "file" / "run"):
+        pass
+
+
+def test_a_full_disk_takes_no_number_and_the_folder_is_held_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with locked(tmp_path), pytest.raises(InputError, match="^another process is training in"), locked(tmp_path):
         pass

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +27,42 @@ def test_a_file_that_is_no_result(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"result\.json can't be read as a result: .*; remove it and train again"):
         read_result(path)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "says"),
+    [
+        (("run", "spec"), None, "run has no spec"),
+        (("run", "data"), None, "run has no data"),
+        (("run", "seed"), "0", "run's seed is of type str"),
+        (("run", "recipe"), [], "run's recipe is of type list"),
+        (("run", "recipe", "name"), None, "recipe has no name"),
+        (("run", "recipe", "epochs"), "3", "recipe's epochs is of type str"),
+        (("run", "recipe", "precision"), None, "recipe has no precision"),
+        (("run",), [], "result's run is of type list"),
+        (("status",), 3, "result's status is of type int"),
+        (("error",), "low", "result's error is of type str"),
+        (("seconds",), [], "result's seconds is of type list"),
+        (("data",), [], "result's data is of type list"),
+        (("epochs",), {}, "result's epochs is of type dict"),
+        (("epochs", 0), 3, "epoch is of type int"),
+        (("epochs", 2, "test_error"), None, "epoch has no test_error"),
+        (("epochs", 1, "loss"), "x", "epoch's loss is of type str"),
+    ],
+)
+def test_a_part_that_readers_rely_on(tmp_path: Path, path: tuple[Any, ...], value: object, says: str) -> None:
+    facts = json.loads(outcome().to_json())
+    *way, last = path
+    inner = facts
+    for name in way:
+        inner = inner[name]
+    if value is None:
+        del inner[last]
+    else:
+        inner[last] = value
+    (tmp_path / "result.json").write_text(json.dumps(facts))
+    with pytest.raises(InputError, match=f"can't be read as a result: the {says}; remove it"):
+        read_result(tmp_path / "result.json")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,22 @@ def test_outside_a_checkout_there_is_no_commit_but_what_is_said(package: Path, m
     assert source.commit.__wrapped__() is None
     monkeypatch.setenv("RKCNN_COMMIT", "0123456789ab")  # a copy of a checkout, on a machine without git
     assert source.commit.__wrapped__() == "0123456789ab"
+
+
+def test_the_commit_of_another_project_is_not_ours(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Installed below a repository that ignores it, as a .venv is; tracked there, it is ours."""
+    monkeypatch.delenv("RKCNN_COMMIT", raising=False)
+
+    def git(*arguments: str) -> str:
+        who = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+        command = ["git", "-C", str(package.parent), *who, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init")
+    git("commit", "--allow-empty", "-m", "theirs")
+    assert source.commit.__wrapped__() is None
+    git("add", "rkcnn")
+    git("commit", "-m", "ours")
+    assert source.commit.__wrapped__() == git("rev-parse", "--short=12", "HEAD")
+    (package / "new.py").write_text("")
+    assert source.commit.__wrapped__() == git("rev-parse", "--short=12", "HEAD") + "+"

@@ -157,6 +157,26 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         pass
 
 
+@pytest.mark.parametrize("name", ["WORLD_SIZE", "RANK", "LOCAL_RANK", "MASTER_PORT", "LOCAL_WORLD_SIZE"])
+@pytest.mark.parametrize("value", ["abc", "", "-1", "1.5"])
+def test_a_variable_that_is_no_number(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    given = {"WORLD_SIZE": "2", "RANK": "0", "LOCAL_RANK": "0", "MASTER_PORT": "1", "LOCAL_WORLD_SIZE": "2"}
+    for known, sound in {**given, "MASTER_ADDR": "127.0.0.1", name: value}.items():
+        monkeypatch.setenv(known, sound)
+    with pytest.raises(InputError, match=f"^{name}={value} given; it must be a whole number.* torchrun$"), join(CPU):
+        pass
+
+
+def test_a_rank_that_is_not_in_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "0")
+    with pytest.raises(InputError, match="WORLD_SIZE=0 given"), join(CPU):
+        pass
+    for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.setenv(name, "2")
+    with pytest.raises(InputError, match="RANK=2 given of WORLD_SIZE=2; it must be .* from 0 to 1"), join(CPU):
+        pass
+
+
 @pytest.mark.parametrize("rank", [0, 1])
 def test_bad_input_is_said_once_a_machine(
     rank: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -134,6 +134,8 @@ def test_every_field_can_be_overridden() -> None:
         ("mini", {"lr": "fast"}, "it must be a number"),
         ("mini", {"nesterov": "maybe"}, "it must be on or off"),
         ("mini", {"milestones": "3,4"}, "whole numbers joined by _"),
+        ("mini", {"milestones": "-5"}, "milestones=-5 given; each must be a number of epochs from 1 on"),
+        ("mini", {"milestones": "0_9"}, "milestones=0_9 given; each must be"),
         ("mini", {"schedule": "cosine"}, "it is one of steps, triangle"),
         ("mini", {"init": "zeros"}, "it is one of frame, torch, he"),
         ("mini", {"precision": "fp8"}, "it is one of fp32, tf32, bf16"),

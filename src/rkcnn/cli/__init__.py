@@ -13,6 +13,8 @@ try:
 except KeyboardInterrupt:  # before there is a main to catch it
     sys.exit(130)
 
+PIPE = 141  # what a shell reports of a program that SIGPIPE ended
+
 app = App(
     name="rkcnn",
     help="Runge–Kutta convolutional networks: train them, see what they cost and what they get wrong.",
@@ -39,10 +41,14 @@ def main(arguments: list[str] | None = None) -> None:
             sys.stdout.flush()  # here, where a pipe that was closed can be caught
     except BrokenPipeError:  # the reader, say `head`, has all it wants
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more as it ends
-        sys.exit(141)  # what a shell reports of a program that SIGPIPE ended
+        sys.exit(PIPE)
     except (InputError, CycloptsError) as error:
         if os.environ.get("LOCAL_RANK", "0") == "0":  # torchrun's other ranks on this machine would say the same
             print(f"rkcnn: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # rich's consoles catch it themselves and exit with 1
+            sys.exit(PIPE)
+        raise
     except KeyboardInterrupt:
         sys.exit(130)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -58,7 +59,7 @@ def evaluate(
     from rkcnn.evaluate.judgement import judge
     from rkcnn.evaluate.predict import Predictor
     from rkcnn.evaluate.weights import read_weights
-    from rkcnn.run.place import pick_device
+    from rkcnn.run.place import pick_device, set_precision
 
     place = pick_device(device)
     network, facts = read_weights(weights)
@@ -69,22 +70,29 @@ def evaluate(
     training, images = load(name, sources, own, Progress(sys.stderr))
     if held:
         _, images = training.split(int(held))
+    same = result is not None and is_of(result, named, images)
+    if data is None and not same:
+        raise InputError(
+            f"{named} as it is loaded now isn't what the run was tested with: give the --size, --split and --skip-bad "
+            "of its training, or, if its files have changed, --data to judge it by other images"
+        )
     images = facts.fit(images)
     precision = result.run["recipe"]["precision"] if result else "fp32"
+    set_precision(precision)
     logits = Predictor(images, place, precision).logits(network.to(place))
     judgement = judge(logits, images.labels, len(images.classes))
     pictures, notes = save_pictures(judgement, images, facts.network, output or weights.parent)
     if json_:
         about = {"weights": str(weights), "network": facts.network, "data": named, "classes": images.classes}
         shown = {"pictures": [str(path) for path in pictures]}
-        print(json.dumps({**about, **judgement.as_dict(), **shown}, indent=1))
+        print(json.dumps(finite({**about, **judgement.as_dict(), **shown}), indent=1))
         return
     print(f"network      {facts.network}, from {weights}")
     print(f"data         {images.name}, {images.part}: {len(images):,} images")
     print_judgement(judgement, images.classes)
-    if result is not None and result.error is not None and named == result.run["data"]:
-        same = abs(result.error - judgement.error) < 0.5 / judgement.images
-        print(f"recorded     {100 * result.error:.2f} % when it was trained{'' if same else ': NOT THE SAME'}")
+    if result is not None and result.error is not None and same:
+        agrees = abs(result.error - judgement.error) < 0.5 / judgement.images
+        print(f"recorded     {100 * result.error:.2f} % when it was trained{'' if agrees else ': NOT THE SAME'}")
     for line in (*(f"wrote        {path}" for path in pictures), *notes):
         print(line)
 
@@ -105,6 +113,23 @@ def find_weights(run: Path) -> tuple[Path, Result | None]:
     if not result.finished:
         raise InputError(f"{run} holds no weights to evaluate: the run {result.status}")
     return folder / "weights.safetensors", result
+
+
+def is_of(result: Result, named: str, images: Images) -> bool:
+    """Whether those are the images that a run was tested with: name and checksum, where the record has one."""
+    return (named, images.pixels_sha256) == (result.run["data"], result.data.get("test_sha256", images.pixels_sha256))
+
+
+def finite(value: Any) -> Any:
+    """The same with None for every number that JSON has no word for."""
+    match value:
+        case float():
+            return value if isfinite(value) else None
+        case dict():
+            return {name: finite(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [finite(inner) for inner in value]
+    return value
 
 
 def print_judgement(judgement: Judgement, classes: tuple[str, ...]) -> None:

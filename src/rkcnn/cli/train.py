@@ -11,6 +11,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from rkcnn.cli import PIPE
 from rkcnn.cli.data import FromSources, OwnImages
 from rkcnn.data.own import Own
 from rkcnn.data.sources import Sources
@@ -75,16 +76,14 @@ def train(
     if not 1 <= seeds <= MOST_SEEDS:
         raise InputError(f"--seeds {seeds} given; train 1 to {MOST_SEEDS} of them")
 
-    from rich.console import Console
-
     from rkcnn.cli.summary import summarise
-    from rkcnn.cli.watch import Watch, position
+    from rkcnn.cli.watch import Screen, Watch, position
     from rkcnn.data.progress import Progress
     from rkcnn.run.train import train as go
     from rkcnn.train.fit import Stopped
 
     first = os.environ.get("RANK", "0") == "0"  # of several ranks one speaks
-    console = Console(stderr=json_, quiet=not first)
+    console = Screen(stderr=json_, quiet=not first)
     watch = Watch(console, several=seeds > 1)
     try:
         with watch:
@@ -104,12 +103,16 @@ def train(
                 observer=watch,
             )
     except (Stopped, KeyboardInterrupt) as stop:
+        if console.closed:
+            return PIPE
         signal = str(stop) or "SIGINT"
         going = [job for job in watch.jobs if not job.trainer.finished]
         where = "".join(f" seed {job.run.seed} at {position(job)}," for job in going)
         if first:
             print(f"rkcnn: stopped by {signal};{where} the same command continues", file=sys.stderr)
         return CODES.get(signal, CODES["SIGTERM"])  # another rank was stopped
+    if console.closed:
+        return PIPE
     if first:
         folders = [watch.folders[result.run["seed"]] for result in results]
         if json_:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -23,6 +24,18 @@ REFRESH = 0.2  # seconds between two looks at the position: a step of a small ne
 WINDOW = 60.0  # seconds that the rate is measured over: a busy start is forgotten
 
 
+class Screen(Console):
+    """A console whose reader may leave, as `head` does: runs on their way are then asked to stop, as by SIGTERM."""
+
+    closed = False
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = self.closed = True
+        if not callable(signal.getsignal(signal.SIGTERM)):  # no run is on its way that would keep a checkpoint
+            raise BrokenPipeError
+        signal.raise_signal(signal.SIGTERM)
+
+
 class Watch(Observer):
     """Tells what will happen, shows a bar on a terminal or a line an epoch elsewhere, and draws each course."""
 
@@ -38,7 +51,7 @@ class Watch(Observer):
             expand=True,  # the bar takes what the news leaves: 8 of 80 columns
         )
         self._tasks: dict[int, TaskID] = {}
-        self._marks: dict[int, deque[tuple[float, int]]] = {}  # (time, steps done) of the last minute
+        self._marks: dict[int, deque[tuple[float, int]]] = {}  # (time, images done) of the last minute
         self._looked = 0.0
         self._told = False
 
@@ -65,7 +78,7 @@ class Watch(Observer):
         self._say(f"seed      {seed}" + (f", continues at {position(job)}" if stands else ""))
         self._marks[seed] = deque([(time.monotonic(), stands)])
         if self.console.is_terminal:
-            total = job.run.recipe.epochs * job.trainer.steps
+            total = job.run.recipe.epochs * _epoch(job)
             self._tasks[seed] = self._bar.add_task(
                 f"seed {seed}" * self.several, total=total, completed=stands, news=""
             )
@@ -111,8 +124,8 @@ class Watch(Observer):
             parts.append(f"train {word}{percent(last['error'])}")
             parts.append(f"{held} {word}{percent(last['test_error'])}")
         if rate:
-            parts.append(f"{rate * job.run.recipe.batch:,.0f} {'img' if brief else 'images'}/s")
-            parts.append(f"{clock((total * job.trainer.steps - done) / rate)} left")
+            parts.append(f"{rate:,.0f} {'img' if brief else 'images'}/s")
+            parts.append(f"{clock((total * _epoch(job) - done) / rate)} left")
         return (" " if brief else "  ").join(parts)
 
     def _say(self, *lines: str) -> None:
@@ -126,21 +139,18 @@ def describe_job(job: Job) -> list[str]:
     count, channels, height, width = job.train.pixels.shape
     test = job.predictor.images
     params = sum(p.numel() for p in trainer.network.parameters())
-    where = (
-        torch.cuda.get_device_name(device)
-        if device.type == "cuda"
-        else f"{torch.get_num_threads()} thread{'s' * (torch.get_num_threads() > 1)}"
-    )
+    where = torch.cuda.get_device_name(device) if device.type == "cuda" else _many(torch.get_num_threads(), "thread")
     ranks = f" x {trainer.ranks.world} ranks" if trainer.ranks.world > 1 else ""
+    idle = " (does nothing on a cpu)" if (recipe.precision, device.type) == ("tf32", "cpu") else ""
     held = "held out for validation" if test.part.startswith("validation") else "to test with"
     unverified = "" if job.train.verified or ":" in job.run.data else ", UNVERIFIED content"
     return [
         f"network   {job.run.spec}, {params:,} parameters",
         f"data      {job.run.data}: {count:,} images to train on, {len(test):,} {held}, "
         f"{len(job.train.classes)} classes, {height} x {width} x {channels}{unverified}",
-        f"recipe    {recipe_text(recipe.as_dict())}: {recipe.epochs} epochs of {trainer.steps} steps "
-        f"of {recipe.batch} images, lr {recipe.lr:g}",
-        f"device    {device} ({where}){ranks}, {recipe.precision}, {job.engine.kind}",
+        f"recipe    {recipe_text(recipe.as_dict())}: {_many(recipe.epochs, 'epoch')} of "
+        f"{_many(trainer.steps, 'step')} of {_many(recipe.batch, 'image')}, lr {recipe.lr:g}",
+        f"device    {device} ({where}){ranks}, {recipe.precision}{idle}, {job.engine.kind}",
     ]
 
 
@@ -150,4 +160,15 @@ def position(job: Job) -> str:
 
 
 def _done(job: Job) -> int:
-    return job.trainer.epoch * job.trainer.steps + job.trainer.step
+    """Images learnt from so far."""
+    return job.trainer.epoch * _epoch(job) + min(job.trainer.step * job.run.recipe.batch, _epoch(job))
+
+
+def _epoch(job: Job) -> int:
+    """Images of an epoch: its last batch holds what is left."""
+    last = job.trainer.steps - 1
+    return last * job.run.recipe.batch + job.trainer.batches.whole(last)
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

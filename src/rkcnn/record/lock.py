@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rkcnn.error import InputError
@@ -23,10 +23,12 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            other = os.pread(file, 20, 0).decode() or "another process"
-            raise InputError(f"process {other} is training in {folder}; wait for it or stop it") from None
-        os.ftruncate(file, 0)
-        os.pwrite(file, str(os.getpid()).encode(), 0)
+            number = os.pread(file, 20, 0).decode()
+            other = f"process {number}" if number else "another process"
+            raise InputError(f"{other} is training in {folder}; wait for it or stop it") from None
+        with suppress(OSError):  # the lock is what counts: on a full disk it holds without the number
+            os.ftruncate(file, 0)
+            os.pwrite(file, str(os.getpid()).encode(), 0)
         yield
     finally:
         os.close(file)

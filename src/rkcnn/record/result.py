@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from rkcnn.error import InputError
+
+NUMBER = (int, float)
+MAYBE = (int, float, type(None))
+RUN = {"data": str, "spec": str, "recipe": dict, "seed": int}
+RECIPE = {"name": str, "epochs": int, "precision": str}
+EPOCH = {"number": int, "loss": NUMBER, "error": NUMBER, "lr": NUMBER, "test_error": NUMBER}
+RESULT = {
+    "run": dict,
+    "status": str,
+    "error": MAYBE,
+    "error_best": MAYBE,
+    "epochs": list,
+    "seconds": NUMBER,
+    "images_per_second": NUMBER,
+    "peak_bytes": int,
+    "params": int,
+    "data": dict,
+    "source": str,
+}
 
 
 @dataclass(frozen=True)
@@ -44,11 +63,33 @@ class Result:
 
 
 def read_result(path: Path) -> Result:
-    """A result from its file."""
+    """A result from its file, with everything that its readers rely on."""
     try:
-        return Result(**json.loads(path.read_bytes()))
+        facts = json.loads(path.read_bytes())
+        result = Result(**facts)
+        _check("result", facts, RESULT)
+        check_progress(result.run, result.epochs)
+        return result
     except (OSError, ValueError, TypeError) as error:
         raise InputError(f"{path} can't be read as a result: {error}; remove it and train again") from None
+
+
+def check_progress(run: Any, epochs: Any) -> None:
+    """TypeError if that is no run with its epochs so far."""
+    _check("run", run, RUN)
+    _check("recipe", run["recipe"], RECIPE)
+    for epoch in epochs:
+        _check("epoch", epoch, EPOCH)
+
+
+def _check(what: str, facts: Any, kinds: Mapping[str, type | tuple[type, ...]]) -> None:
+    if not isinstance(facts, dict):
+        raise TypeError(f"the {what} is of type {type(facts).__name__}")
+    for name, kind in kinds.items():
+        if name not in facts:
+            raise TypeError(f"the {what} has no {name}")
+        if not isinstance(facts[name], kind):
+            raise TypeError(f"the {what}'s {name} is of type {type(facts[name]).__name__}")
 
 
 def find_results(folder: Path) -> Iterator[tuple[Path, Result | InputError]]:

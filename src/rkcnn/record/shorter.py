@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,16 +17,30 @@ class Shorter(NamedTuple):
     run: dict[str, Any]
 
 
-def find_shorter(run: Run, folder: Path) -> Shorter | None:
-    """The longest finished run that is `run` but for fewer epochs; only `steps` schedules begin alike."""
+def find_shorter(run: Run, folder: Path, content: dict[str, str]) -> Shorter | None:
+    """The longest finished run on these images that is `run` but for fewer epochs and has its last checkpoint.
+
+    Only `steps` schedules begin alike. `content` are the checksums of the images.
+    """
     if run.recipe.schedule != "steps":
         return None
     found: dict[int, Shorter] = {}
     for path, result in find_results(folder.parent.parent):
-        if isinstance(result, InputError):
+        if isinstance(result, InputError) or not result.finished or not content.items() <= result.data.items():
             continue
         epochs = result.run["recipe"]["epochs"]
         same = {**run.as_dict(), "recipe": {**run.as_dict()["recipe"], "epochs": epochs}}
-        if result.finished and result.run == same and epochs < run.recipe.epochs:
+        if result.run == same and epochs < run.recipe.epochs and _kept(path.parent, epochs):
             found[epochs] = Shorter(path.parent, result.run)
     return found[max(found)] if found else None
+
+
+def _kept(folder: Path, epochs: int) -> bool:
+    """Whether a sound checkpoint stands at the end of those epochs: a record is often copied without them."""
+    path = folder / f"checkpoint-{epochs:05d}-000000.json"
+    try:
+        told = json.loads(path.read_bytes())["sha256"]
+        with path.with_suffix(".safetensors").open("rb") as file:
+            return bool(hashlib.file_digest(file, "sha256").hexdigest() == told)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False

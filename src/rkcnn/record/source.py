@@ -25,12 +25,13 @@ def source_hash() -> str:
 def commit() -> str | None:
     """The checkout's commit, with + if it has changes; outside a checkout what RKCNN_COMMIT says, or None."""
     try:
-        found = [
-            subprocess.run(
-                ["git", "-C", str(PACKAGE), *command], capture_output=True, text=True, check=True
-            ).stdout.strip()
-            for command in (("rev-parse", "--short=12", "HEAD"), ("status", "--porcelain", "--", str(PACKAGE)))
-        ]
+        _git("ls-files", "--error-unmatch", "--", "record/source.py")  # a .venv lies in another project's checkout
+        return _git("rev-parse", "--short=12", "HEAD") + "+" * bool(_git("status", "--porcelain", "--", "."))
     except (OSError, subprocess.CalledProcessError):
         return os.environ.get("RKCNN_COMMIT") or None
-    return found[0] + "+" * bool(found[1])
+
+
+def _git(*command: str) -> str:
+    return subprocess.run(
+        ["git", "-C", str(PACKAGE), *command], capture_output=True, text=True, check=True
+    ).stdout.strip()

@@ -82,7 +82,7 @@ def start_job(
     def go_on() -> tuple[list[dict[str, Any]], str, int, int]:
         history, note = resume(folder, trainer, identity(run.as_dict(), training, test))
         untouched = not history and trainer.step == 0
-        if untouched and (shorter := find_shorter(run, folder)) is not None:
+        if untouched and (shorter := find_shorter(run, folder, checksums(training, test))) is not None:
             history, passed = resume(shorter.folder, trainer, identity(shorter.run, training, test))
             note = "; ".join(filter(None, (passed, f"goes on from the {len(history)} epochs in {shorter.folder}")))
         others = sum(epoch.get("source") != source_hash() for epoch in history)

@@ -17,12 +17,12 @@ def pick_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
+        if device.type not in ("cpu", "cuda"):  # some of the others would be imported first, and are not there
+            raise InputError(f"can't train on {name!r}; devices are cpu, cuda and cuda:N")
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError):
         have = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
         raise InputError(f"no device {name!r} here; there is {', '.join(have)}, or say auto") from None
-    if device.type not in ("cpu", "cuda"):
-        raise InputError(f"can't train on {name!r}; devices are cpu, cuda and cuda:N")
     return device
 
 

@@ -134,15 +134,19 @@ def join(device: torch.device) -> Iterator[tuple[Ranks, torch.device]]:
 
     A process group that is there already is used, and left as it was.
     """
-    world = int(os.environ.get("WORLD_SIZE", "1"))
+    world = _whole_number("WORLD_SIZE", 1, low=1)
     if world == 1:
         yield Ranks(), device
         return
     missing = [name for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
     if missing:
         raise InputError(f"WORLD_SIZE={world} given without {', '.join(missing)}; start several ranks with torchrun")
+    rank, local, _ = (_whole_number(name) for name in ("RANK", "LOCAL_RANK", "MASTER_PORT"))
+    local_ranks = _whole_number("LOCAL_WORLD_SIZE", local + 1, low=1)
+    if rank >= world:
+        raise InputError(f"RANK={rank} given of WORLD_SIZE={world}; it must be a whole number from 0 to {world - 1}")
     if device.type == "cuda":
-        device = _own_gpu()
+        device = _own_gpu(local, local_ranks)
         torch.cuda.set_device(device)
     started = not dist.is_initialized()
     if started:
@@ -154,9 +158,16 @@ def join(device: torch.device) -> Iterator[tuple[Ranks, torch.device]]:
             dist.destroy_process_group()
 
 
-def _own_gpu() -> torch.device:
-    local, here = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
-    ranks = int(os.environ.get("LOCAL_WORLD_SIZE", local + 1))
+def _whole_number(name: str, default: int = 0, low: int = 0) -> int:
+    """Of a variable that torchrun sets."""
+    text = os.environ.get(name, str(default))
+    if not (text.isascii() and text.isdigit() and int(text) >= low):
+        raise InputError(f"{name}={text} given; it must be a whole number from {low} on, or be left to torchrun")
+    return int(text)
+
+
+def _own_gpu(local: int, ranks: int) -> torch.device:
+    here = torch.cuda.device_count()
     if ranks > here:
         raise InputError(
             f"{ranks} ranks given for the {here} GPU(s) of this machine; start at most {here}, or say --device cpu"

@@ -70,6 +70,9 @@ class Recipe:
             value = getattr(self, name)
             if not isfinite(value) or not low <= value <= high:
                 raise InputError(f"recipe {self.name}: {name}={value} given; it must be from {low:g} to {high:g}")
+        if min(self.milestones, default=1) < 1:
+            given = "_".join(map(str, self.milestones))
+            raise InputError(f"recipe {self.name}: milestones={given} given; each must be a number of epochs from 1 on")
 
     def lr_at(self, epoch: int, step: int, steps: int) -> float:
         """The learning rate of a step of an epoch of that many steps."""
