@@ -216,6 +216,7 @@ def test_a_set_and_a_network_that_dont_fit(digits: str, tmp_path: Path) -> None:
         train("ResNet@k=4_4_4,stem=odenet", digits, "mini", out=tmp_path)
 
 
+@pytest.mark.first
 @pytest.mark.timeout(900)
 def test_mini_reads_real_digits(tmp_path: Path) -> None:
     """The main job as it stands: at most 2 % wrong of 2,000 held-out digits; how long it took is in its record."""
