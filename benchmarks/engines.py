@@ -19,7 +19,7 @@ from rkcnn.data.images import Images
 from rkcnn.data.load import load
 from rkcnn.model.create import create_model
 from rkcnn.model.spec import parse
-from rkcnn.run import pick_device, set_precision
+from rkcnn.run.place import pick_device, set_precision
 from rkcnn.train.engine import Compiled, Engine, Graph
 from rkcnn.train.recipe import Recipe, recipe_of
 from rkcnn.train.trainer import Trainer
@@ -43,7 +43,7 @@ def advance(engines: Sequence[Engine], steps: int) -> float:
     """Seconds a step of one run, the runs side by side."""
     for engine in engines:
         engine.trainer.begin_epoch()
-        engine.wait()
+        engine.follow()
     start = time.perf_counter()
     for _ in range(steps):
         for engine in engines:
@@ -72,6 +72,8 @@ def main(spec: str = "RKCNN-R-2@k=32", chosen: str = "paper-mnist", place: str =
         engines["10 graphs at once"] = runs(Graph, 10)
     best = dict.fromkeys(engines, float("inf"))
     for group in engines.values():
+        for engine in group:
+            engine.begin()
         advance(group, WARM_UP)
     for _ in range(ROUNDS):
         for name, group in engines.items():

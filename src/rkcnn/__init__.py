@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rkcnn.model.catalogue import list_models as list_models
     from rkcnn.model.create import create_model as create_model
-    from rkcnn.run import train_one as train
+    from rkcnn.run.train import train_one as train
 
 __version__ = "0.1.0"
 __all__ = ["create_model", "list_models", "train"]
@@ -36,7 +36,7 @@ class _Train(ModuleType):
     """The room `train/` and the function `rkcnn.train` have one name; so the room, called, is the function."""
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        from rkcnn.run import train_one
+        from rkcnn.run.train import train_one
 
         return train_one(*arguments, **options)
 

@@ -18,7 +18,8 @@ from rich.console import Console
 
 from rkcnn.cli.watch import Watch
 from rkcnn.record.source import source_hash
-from rkcnn.run import Job, train
+from rkcnn.run.job import Job
+from rkcnn.run.train import train
 from rkcnn.train.recipe import recipe_of
 
 Run = Callable[..., tuple[int, str, str]]
@@ -131,7 +132,7 @@ def test_ctrl_c_before_the_first_step(rkcnn: Run, command: list[str], monkeypatc
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rkcnn.run.load", interrupt)
+    monkeypatch.setattr("rkcnn.run.train.load", interrupt)
     assert rkcnn(*command) == (130, "", "rkcnn: stopped by SIGINT; the same command continues\n")
 
 

@@ -15,7 +15,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor
 
-import rkcnn.run
+import rkcnn.run.train
 from rkcnn.model.create import create_model
 from rkcnn.model.steps.ode import OdePeriod
 from rkcnn.record.result import Result
@@ -59,12 +59,12 @@ def gradients(spec: str, ranks: Ranks) -> dict[str, Tensor]:
 
 def train(spec: str, out: str | Path, keep_seconds: float = 60.0) -> Result:
     """A run on the first digits, to its end."""
-    load = rkcnn.run.load  # type: ignore[attr-defined]
-    rkcnn.run.load = lambda *_: (digits(IMAGES), digits(20))  # type: ignore[attr-defined]
+    load = rkcnn.run.train.load  # type: ignore[attr-defined]
+    rkcnn.run.train.load = lambda *_: (digits(IMAGES), digits(20))  # type: ignore[attr-defined]
     try:
-        return rkcnn.run.train(spec, recipe=RECIPE, device="cpu", out=out, keep_seconds=keep_seconds)[0]
+        return rkcnn.run.train.train(spec, recipe=RECIPE, device="cpu", out=out, keep_seconds=keep_seconds)[0]
     finally:
-        rkcnn.run.load = load  # type: ignore[attr-defined]
+        rkcnn.run.train.load = load  # type: ignore[attr-defined]
 
 
 def compare(out: str) -> None:

@@ -20,8 +20,10 @@ def losses(engine: Engine, epochs: int = 2) -> list[float]:
     """The mean loss of every step so far, after each; the steps include kept partial batches."""
     run = engine.trainer
     found = []
+    engine.begin()
     for _ in range(epochs):
         run.begin_epoch()
+        engine.follow()
         for _ in range(run.steps):
             engine.advance()
             engine.wait()
@@ -86,11 +88,20 @@ def test_warming_up_leaves_no_trace() -> None:
     cuda()
     plain, graphed = Engine(on_gpu("RKCNN-R-2@k=4")), Graph(on_gpu("RKCNN-R-2@k=4"), compiled=False)
     for engine in (plain, graphed):
-        engine.trainer.begin_epoch()
+        engine.begin()
         engine.advance()
         engine.wait()
     for a, b in zip(plain.trainer.state(), graphed.trainer.state(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+@gpu
+def test_a_graph_begun_at_a_partial_batch_holds_whole_ones() -> None:
+    cuda()
+    run = on_gpu("RKCNN-R-2@k=4")
+    run.step = run.steps - 1
+    assert len(run.batches.plan(0, run.step)[0]) < run.recipe.batch
+    assert len(Graph(run, compiled=False).indices) == run.recipe.batch
 
 
 @gpu

@@ -79,3 +79,9 @@ def test_the_first_step_that_is_not_finite_is_remembered() -> None:
         run.network.get_parameter("classifier.weight").fill_(torch.inf)
     steps(run, 2)
     assert int(run.totals[3]) == 1
+
+
+def test_an_epoch_ends_after_most_steps() -> None:
+    assert trainer().steps > 2
+    assert trainer(recipe=replace(RECIPE, most_steps=2)).steps == 2
+    assert trainer(recipe=replace(RECIPE, most_steps=10**6)).steps == trainer().steps

@@ -58,7 +58,7 @@ def evaluate(
     from rkcnn.evaluate.judgement import judge
     from rkcnn.evaluate.predict import Predictor
     from rkcnn.evaluate.weights import read_weights
-    from rkcnn.run import pick_device
+    from rkcnn.run.place import pick_device
 
     place = pick_device(device)
     network, facts = read_weights(weights)

@@ -47,7 +47,7 @@ def train(
     data
         A name of `rkcnn data list`, folder:PATH or npz:PATH.
     recipe
-        How it is trained: mini, paper-mnist, paper-cifar, paper-svhn or fast-cifar.
+        How it is trained: mini, paper-mnist, paper-cifar, paper-svhn, fast-mnist, fast-cifar, fast-svhn or smoke.
     seed
         Of the first weights, the order of images and the augmentation.
     seeds
@@ -80,7 +80,7 @@ def train(
     from rkcnn.cli.summary import summarise
     from rkcnn.cli.watch import Watch, position
     from rkcnn.data.progress import Progress
-    from rkcnn.run import train as go
+    from rkcnn.run.train import train as go
     from rkcnn.train.fit import Stopped
 
     first = os.environ.get("RANK", "0") == "0"  # of several ranks one speaks

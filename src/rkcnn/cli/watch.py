@@ -16,7 +16,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rkcnn.cli.summary import clock, draw_course, percent, recall
 from rkcnn.record.result import Result
 from rkcnn.record.run import recipe_text
-from rkcnn.run import Job, Observer
+from rkcnn.run.job import Job
+from rkcnn.run.observer import Observer
 
 REFRESH = 0.2  # seconds between two looks at the position: a step of a small network takes 1 ms
 WINDOW = 60.0  # seconds that the rate is measured over: a busy start is forgotten

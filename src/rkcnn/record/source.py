@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
-ROOMS = ("solve", "model", "data", "train", "evaluate", "run.py")  # what can change a number
+ROOMS = ("solve", "model", "data", "train", "evaluate", "run")  # what can change a number
 
 
 @cache
 def source_hash() -> str:
     """Of every Python file that can change a number, in order of their names."""
     digest = hashlib.sha256()
-    files = [
-        path
-        for room in ROOMS
-        for path in ([PACKAGE / room] if room.endswith(".py") else (PACKAGE / room).rglob("*.py"))
-    ]
-    for path in sorted(files):
+    for path in sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py")):
         digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
 @cache
 def commit() -> str | None:
-    """The checkout's commit, with + if it has changes; None outside a checkout."""
+    """The checkout's commit, with + if it has changes; outside a checkout what RKCNN_COMMIT says, or None."""
     try:
         found = [
             subprocess.run(
@@ -36,5 +32,5 @@ def commit() -> str | None:
             for command in (("rev-parse", "--short=12", "HEAD"), ("status", "--porcelain", "--", str(PACKAGE)))
         ]
     except (OSError, subprocess.CalledProcessError):
-        return None
+        return os.environ.get("RKCNN_COMMIT") or None
     return found[0] + "+" * bool(found[1])

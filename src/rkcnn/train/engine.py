@@ -26,6 +26,15 @@ class Engine:
         self.trainer = trainer
         self.stream = torch.cuda.Stream(trainer.device) if trainer.device.type == "cuda" else None
 
+    def begin(self) -> None:
+        """Whatever the first step would have to do beside a step; the state is left as it was."""
+        self.follow()
+
+    def follow(self) -> None:
+        """What others did to the trainer, on their stream, comes before the next step."""
+        if self.stream is not None:
+            self.stream.wait_stream(torch.cuda.current_stream(self.trainer.device))
+
     def advance(self) -> None:
         """One step, and the position behind it."""
         with torch.cuda.stream(self.stream) if self.stream is not None else nullcontext():
@@ -64,8 +73,8 @@ class Graph(Compiled):
             super().__init__(trainer)
         else:
             Engine.__init__(self, trainer)
-        self.graph: torch.cuda.CUDAGraph | None = None
-        indices, drawn = trainer.prepare()
+        self.graph = torch.cuda.CUDAGraph()
+        indices, drawn = trainer.batches.plan(trainer.epoch, 0)  # a whole batch, wherever the trainer stands
         self.indices, self.drawn = indices.clone(), drawn.clone()
 
     def _step(self) -> None:
@@ -75,25 +84,26 @@ class Graph(Compiled):
             return
         self.indices.copy_(indices)
         self.drawn.copy_(drawn)
-        if self.graph is None:
-            self.graph = self._capture()
-            self.trainer.prepare()  # warming up drew random numbers: seed again
         self.graph.replay()
 
-    def _capture(self) -> torch.cuda.CUDAGraph:
+    def begin(self) -> None:
+        super().begin()
+        with torch.cuda.stream(self.stream):
+            self.trainer.prepare()  # train mode, and a learning rate
+            self._capture()
+
+    def _capture(self) -> None:
         trainer = self.trainer
         state = trainer.state()
         kept = [tensor.clone() for tensor in state]
         for _ in range(WARM_UP):
             trainer.learn(self.indices, self.drawn)
-        graph = torch.cuda.CUDAGraph()
         torch.cuda.current_stream().synchronize()
-        with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
+        with torch.cuda.graph(self.graph, stream=self.stream, capture_error_mode="thread_local"):
             trainer.learn(self.indices, self.drawn)
         with torch.no_grad():
             for tensor, value in zip(state, kept, strict=True):
                 tensor.copy_(value)
-        return graph
 
 
 def start_engine(kind: str, trainer: Trainer) -> tuple[Engine, str]:

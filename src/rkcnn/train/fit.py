@@ -52,6 +52,7 @@ def fit(engines: Sequence[Engine], between: Callable[[], None] | None = None) ->
     for engine in active.values():
         if engine.trainer.step == 0:
             engine.trainer.begin_epoch()
+        engine.follow()
     started_at = {i: engine.trainer.step for i, engine in active.items()}
     while active:
         for engine in active.values():
@@ -62,6 +63,7 @@ def fit(engines: Sequence[Engine], between: Callable[[], None] | None = None) ->
                 continue
             outcome = _finish_epoch(engine, time.perf_counter() - began[i], trainer.steps - started_at[i])
             yield i, outcome
+            engine.follow()
             if isinstance(outcome, Diverged) or trainer.finished:
                 del active[i]
             began[i], started_at[i] = time.perf_counter(), 0

@@ -71,7 +71,7 @@ class Trainer:
 
     @property
     def steps(self) -> int:
-        return len(self.batches)
+        return min(len(self.batches), self.recipe.most_steps or len(self.batches))
 
     @property
     def finished(self) -> bool:

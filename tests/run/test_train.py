@@ -19,7 +19,9 @@ from rkcnn.data.load import load
 from rkcnn.error import InputError
 from rkcnn.record.result import Result, read_result
 from rkcnn.record.source import source_hash
-from rkcnn.run import Job, Observer, train
+from rkcnn.run.job import Job
+from rkcnn.run.observer import Observer
+from rkcnn.run.train import train
 from rkcnn.train.recipe import recipe_of
 
 SPEC = "RKCNN-R-2@k=4"
@@ -55,7 +57,7 @@ def start(
     script = f"""
 import torch
 torch.set_num_threads(1)
-from rkcnn.run import train
+from rkcnn.run.train import train
 from rkcnn.train.fit import Stopped
 from rkcnn.train.recipe import recipe_of
 recipe = recipe_of("mini", {CHANGES!r})

@@ -1,0 +1,74 @@
+"""The end of a run: its weights, its predictions and its result on disk."""
+
+from __future__ import annotations
+
+import io
+import platform
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import save
+
+from rkcnn import __version__
+from rkcnn.evaluate.weights import FILE, Facts
+from rkcnn.model.cost import cost
+from rkcnn.record.result import Result
+from rkcnn.record.source import commit, source_hash
+from rkcnn.run.job import Job, averaged
+from rkcnn.run.place import describe_machine, peak_bytes
+from rkcnn.train.checkpoint import write_whole
+
+
+def conclude(job: Job, status: str) -> Result:
+    """Write the weights, the last predictions and, last of all, the result; one rank does."""
+    return job.trainer.ranks.first(lambda: _write(job, status))
+
+
+def _write(job: Job, status: str) -> Result:
+    trainer, images = job.trainer, job.train
+    errors = [epoch["test_error"] for epoch in job.history]
+    seconds = sum(epoch["seconds"] for epoch in job.history)
+    last = job.history[-1] if job.history else {}
+    height, width = images.pixels.shape[2:]
+    costs = cost(trainer.network, (height, width))
+    result = Result(
+        run=job.run.as_dict(),
+        status=status,
+        error=errors[-1] if errors and status == "finished" else None,
+        error_best=min(errors, default=None),
+        epochs=job.history,
+        seconds=seconds,
+        images_per_second=trainer.steps * trainer.recipe.batch * len(errors) / seconds if seconds else 0.0,
+        peak_bytes=peak_bytes(trainer.device),
+        params=costs.params,
+        evaluations=last.get("evaluations"),
+        unconverged=last.get("unconverged"),
+        engine=job.engine.kind,
+        data={
+            "verified": images.verified,
+            "train_sha256": images.pixels_sha256,
+            "test_sha256": job.predictor.images.pixels_sha256,
+            "classes": list(images.classes),
+        },
+        versions={"rkcnn": __version__, "torch": torch.__version__, "python": platform.python_version()},
+        machine=describe_machine(trainer.device) | {"ranks": trainer.ranks.world},
+        commit=commit(),
+        source=source_hash(),
+        flops=costs.flops,
+        paper_flops=costs.paper_flops,
+    )
+    if result.finished:
+        with averaged(trainer):
+            predictions = job.predictor.predictions(trainer.network).cpu().numpy()
+            state = {name: value.detach().cpu().contiguous() for name, value in trainer.network.state_dict().items()}
+        write_whole(job.folder / FILE, save(state, Facts.of(job.run.spec, images).as_metadata()))
+        write_whole(job.folder / "predictions.npy", _npy(predictions.astype(np.int16)))
+    write_whole(job.folder / "result.json", result.to_json())
+    return result
+
+
+def _npy(array: np.ndarray[Any, Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
