@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Generator
@@ -41,7 +42,8 @@ def once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not folder.exists():
                 part = folder.with_suffix(".part")
-                part.mkdir(exist_ok=True)  # another worker may have failed in it
+                shutil.rmtree(part, ignore_errors=True)  # another worker may have failed in it
+                part.mkdir()
                 make(part)
                 part.rename(folder)
         return folder
