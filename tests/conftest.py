@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
-from collections.abc import Generator
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -16,6 +23,45 @@ MAY_SKIP = ("GPU", "timm", "../shared")  # everything else must be there when CI
 
 
 torch.set_num_threads(1)  # two workers with two threads each on two cores run 6 times slower than with one each
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes minutes starts first, so that the other worker never waits for it at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("first") is None)
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[str, Callable[[Path], object]], Path]:
+    """A folder of that name which the first worker fills and the others find."""
+    base = tmp_path_factory.getbasetemp()
+    common = base if worker_id == "master" else base.parent
+
+    def fill(name: str, make: Callable[[Path], object]) -> Path:
+        folder = common / f"once-{name}"
+        with (common / f"once-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.exists():
+                part = folder.with_suffix(".part")
+                shutil.rmtree(part, ignore_errors=True)  # another worker may have failed in it
+                part.mkdir()
+                make(part)
+                part.rename(folder)
+        return folder
+
+    return fill
+
+
+@pytest.fixture(scope="session")
+def rows(once: Callable[[str, Callable[[Path], object]], Path]) -> list[dict[str, Any]]:
+    """What `rkcnn models --json` prints, counted once: it takes 15 s on one core."""
+
+    def count(folder: Path) -> None:
+        done = subprocess.run([sys.executable, "-m", "rkcnn", "models", "--json"], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        (folder / "rows.json").write_text(done.stdout)
+
+    answer: list[dict[str, Any]] = json.loads((once("models", count) / "rows.json").read_text())
+    return answer
 
 
 @pytest.hookimpl(wrapper=True)

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from rkcnn.cli import main
 from rkcnn.cli.models import SECTIONS, print_tables
 from rkcnn.model.catalogue import list_models
 from rkcnn.report.paper import SLIPS, TABLES, agrees
 
 Rows = list[dict[str, Any]]
 COUNT_OF = {"params": "params", "params_100": "params_100", "flops": "paper_flops"}
-
-
-@pytest.fixture(scope="module")
-def rows() -> Rows:
-    """Counted once: it takes 15 s on one core."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as end:
-        main(["models", "--json"])
-    assert end.value.code == 0
-    assert err.getvalue() == ""
-    answer: Rows = json.loads(out.getvalue())
-    return answer
 
 
 def test_every_row_of_the_paper_is_there_in_its_order(rows: Rows) -> None:

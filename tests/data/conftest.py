@@ -89,8 +89,8 @@ class Server:
                 return
             while self.behaviour == "never ends":
                 request.wfile.write(bytes(1 << 20))
+            self.sent += len(body)  # before the client can have it all, and ask
             request.wfile.write(body)
-            self.sent += len(body)
         except (BrokenPipeError, ConnectionResetError):
             pass
 

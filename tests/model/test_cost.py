@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -103,16 +104,21 @@ NOT_COUNTED = "ODENet-64"  # the convention covers it, but the paper prints no F
 
 
 @pytest.mark.parametrize(("name", "classes", "channels", "params", "paper_flops"), GOLDEN)
-def test_golden(name: str, classes: int, channels: int, params: int, paper_flops: int | None) -> None:
-    with torch.device("meta"):
-        network = create_model(name, classes, channels)
+def test_golden(
+    name: str, classes: int, channels: int, params: int, paper_flops: int | None, rows: list[dict[str, Any]]
+) -> None:
+    """With 10 classes `rkcnn models` asks for the cost of each: to ask again takes 30 s in all."""
     if classes == 100:  # a forward pass would count the same FLOPs: the paper leaves the classifier out
+        with torch.device("meta"):
+            network = create_model(name, classes, channels)
         assert sum(p.numel() for p in network.parameters()) == params
         return
-    counted = cost(network, 28 if channels == 1 else 32)
-    assert counted.params == params
-    if name != NOT_COUNTED:
-        assert counted.paper_flops == paper_flops
+    counted = [row for row in rows if row["name"] == name and ("MNIST" in row["table"]) == (channels == 1)]
+    assert counted
+    for row in counted:
+        assert row["params"] == params
+        if name != NOT_COUNTED:
+            assert row["paper_flops"] == paper_flops
 
 
 def test_golden_rows_are_the_oracles() -> None:

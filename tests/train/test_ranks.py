@@ -7,7 +7,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,13 +71,15 @@ def only_result(out: Path, spec: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def compared(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
     """What two ranks on one machine made of every case, one launch for all."""
-    out = tmp_path_factory.mktemp("two")
-    command = [*torchrun("--nproc-per-node", "2", "--master-port", str(free_port())), "compare", str(out)]
-    ((code, said),) = together([command], [environment()])
-    assert code == 0, said
-    return out
+
+    def compare(out: Path) -> None:
+        command = [*torchrun("--nproc-per-node", "2", "--master-port", str(free_port())), "compare", str(out)]
+        ((code, said),) = together([command], [environment()])
+        assert code == 0, said
+
+    return once("ranks", compare)
 
 
 @pytest.mark.parametrize("spec", GRADIENTS)
