@@ -134,12 +134,12 @@ def _row(
         family=family_of(spec),
         label=_label(place[0], spec) if place else spec,
         params=latest.params if latest else None,
-        flops=getattr(latest, "flops", None),
+        flops=latest.flops if latest else None,
         printed=printed_error(place[0], spec, place[1]) if place else None,
         results=tuple(result for _, result in finished),
         diverged=diverged,
         missing=len(runs) - len(finished) - len(diverged),
-        paper_flops=getattr(latest, "paper_flops", None),
+        paper_flops=latest.paper_flops if latest else None,
         folders=tuple(folder for folder, _ in finished),
     )
 
@@ -158,12 +158,12 @@ _DEFAULTS: dict[str, Any] = {
 
 
 def _label(place: str, spec: str) -> str:
-    """The paper's name of a row, with its width or size where several rows have that name; or the network's."""
+    """The paper's name of a row, where several have it with the width; or the network's own."""
     labels = {cell.row: cell.label for cell in cells(place)}
-    label = labels.get(spec, spec)
+    label, width = labels.get(spec, spec), spec.partition("@")[2]
     if list(labels.values()).count(label) < 2:
         return label
-    return f"{label} {spec.partition('@')[2] or spec.partition('-')[2]}"
+    return f"{label} {width}" if width else spec
 
 
 def _sample(errors: Iterable[float | None]) -> Sample | None:
