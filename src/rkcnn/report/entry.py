@@ -72,7 +72,7 @@ def _spread(sample: Sample, digits: int) -> str:
 
 
 def _seeds(row: Row) -> str:
-    """5; 3 of 5; 3 of 5, 1 diverged."""
+    """5; 3/5; 3/5, 1 diverged."""
     total = len(row.results) + len(row.diverged) + row.missing
-    text = str(total) if len(row.results) == total else f"{len(row.results)} of {total}"
+    text = str(total) if len(row.results) == total else f"{len(row.results)}/{total}"
     return f"{text}, {len(row.diverged)} diverged" if row.diverged else text

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from rkcnn.data.sets import SETS
-from rkcnn.record.table import Table
 from rkcnn.report.compare import LEVEL, Contrast, reference_of
 from rkcnn.report.cost_check import check_costs
 from rkcnn.report.entry import decimals, percent, printed_mean, signed
@@ -41,24 +40,27 @@ def conclude(contrast: Contrast, digits: int) -> str:
     """One comparison: the difference with its interval, whether it separates, and the tests beside it."""
     row, other = contrast.row, contrast.reference
     found = contrast.difference
-    points = f"{signed(found.value, digits)} points"
-    who = f"{row.label} minus {other.label}"
+    difference = f"the difference is {signed(found.value, digits)} points"
+    both = f"{row.label} and {other.label}"
     if found.interval is None or contrast.p is None:
-        return f"{who}: {points}, no interval ({found.missing})"
+        return f"{both}: {difference}, without an interval ({found.missing})."
     low, high = (signed(bound, digits) for bound in found.interval)
     tests = [
         f"{100 * LEVEL:.0f} % interval {low} to {high}",
         f"corrected p {contrast.p:.2g}",
-        f"permutation p {contrast.permutation.p:.2g}, the smallest possible {contrast.permutation.smallest:.1g}",
+        f"permutation p {contrast.permutation.p:.2g}, the smallest possible {contrast.permutation.smallest:.2g}",
     ]
     if contrast.mcnemar:
         only_a, only_b, p = contrast.mcnemar
-        tests.append(f"McNemar of seed 0: {only_a} images wrong here alone, {only_b} there alone, p {p:.2g}")
+        tests.append(
+            f"McNemar, seed 0 of each: {only_a} images wrong in the first alone, {only_b} in the second, p {p:.2g}"
+        )
+    details = "; ".join(tests)
     if contrast.separable:
-        verdict = f"errs {'more' if found.value > 0 else 'less'}"
-    else:
-        verdict = f"not separable with {_runs(row, other)} seeds"
-    return f"{who}: {verdict}: {points} ({'; '.join(tests)})"
+        which = "more" if found.value > 0 else "less"
+        return f"{row.label} errs {which} than {other.label} by {percent(abs(found.value), digits)} points ({details})."
+    once = " once corrected" if not found.interval[0] < 0 < found.interval[1] else ""
+    return f"{both} are not separable with {_runs(row, other)} seeds{once}: {difference} ({details})."
 
 
 def _runs(row: Row, other: Row) -> str:
@@ -73,14 +75,16 @@ def note_comparisons(view: View, contrasts: Sequence[Contrast]) -> Iterator[str]
     if not contrasts:
         yield f"No comparison: {' and '.join(labels)} and another row need two finished runs each."
         return
-    chosen = "chosen since the paper has it best, not by our errors" if view.rows[0].printed else "where the table starts"
+    chosen = (
+        "chosen since the paper has it best, not by our errors" if view.rows[0].printed else "where the table starts"
+    )
     yield (
         f"Each row of two runs or more against {' and '.join(labels)} ({chosen}): last epoch, Welch's interval, each "
-        f"{100 * LEVEL:.0f} % by itself; p is Welch's, corrected for {len(contrasts)} comparisons (Holm), and decides."
+        f"{100 * LEVEL:.0f} % by itself; p is Welch's, corrected for {count(len(contrasts), 'comparison')} (Holm), and decides."
     )
     smallest = min(contrast.permutation.smallest for contrast in contrasts)
     yield (
-        f"The permutation test is exact and uncorrected: its smallest possible p here, {smallest:.1g}, would be "
+        f"The permutation test is exact and uncorrected: its smallest possible p here, {smallest:.2g}, would be "
         f"{min(1.0, smallest * len(contrasts)):.2g} when corrected."
     )
 
@@ -89,8 +93,9 @@ def footnotes(view: View) -> Iterator[str]:
     """How to read the table: how theirs was counted, where it came from, how far a test set can be trusted."""
     if any(row.printed for row in view.rows):
         yield (
-            "theirs: lowest(mean±std) over the paper's runs, each at its best epoch on the test set; compare it with "
-            "ours of the best epoch. Ours of the last epoch is the fairer number: nothing was chosen by the test set."
+            "Errors in percent. theirs: lowest(mean±std) over the paper's runs, each counted at its best epoch on the "
+            "test set; best: ours, counted so; last: ours after the last epoch, mean±std, the fairer number, since "
+            "nothing was chosen by the test set; n: seeds; Δ: our mean minus theirs."
         )
     quoted = [row for row in view.rows if row.printed and row.printed.quoted]
     if quoted:
@@ -138,12 +143,8 @@ def _note_sampling(view: View) -> Iterator[str]:
     )
 
 
-def describe_rows(rows: Sequence[Row]) -> str:
-    return ", ".join(row.label for row in rows)
-
-
-def place_of(table: Table) -> str:
-    return {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "svhn": "SVHN"}[table.data]
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def agree_with_paper(view: View) -> str:
