@@ -8,6 +8,7 @@ from rkcnn.report.errors import PLACES
 from rkcnn.report.paper import SLIPS, TABLES, agrees
 from rkcnn.report.view import Row, View
 
+NAMES = {"params": "params", "params_100": "params", "flops": "FLOPs"}
 LETTERS = {1e3: "K", 1e6: "M", 1e9: "G"}
 
 

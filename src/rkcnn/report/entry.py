@@ -39,7 +39,7 @@ def percent(value: float, digits: int) -> str:
 
 
 def signed(value: float, digits: int) -> str:
-    return f"{100 * value:+.{digits}f}"
+    return f"{round(100 * value, digits) + 0.0:+.{digits}f}"  # no -0.000
 
 
 def printed_mean(row: Row) -> float | None:

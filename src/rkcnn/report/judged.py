@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
+from rkcnn.record.table import TABLES
 from rkcnn.report.claims import CLAIMS
 from rkcnn.report.verdict import Judgement, judge
-from rkcnn.report.view import View
+from rkcnn.report.view import Found, view_of
 
 
-def judge_claims(views: Iterable[View], table: str | None = None) -> list[Judgement]:
-    """Every claim, or those that speak of one table, from views of one recipe's pace; smoke judges nothing."""
-    seen = [view for view in views if view.pace != "smoke"]
-    if len({view.pace for view in seen}) > 1:
-        raise ValueError("claims are judged from views of one pace")
+def judge_claims(records: Found, pace: str) -> list[Judgement]:
+    """Every claim from all tables at one pace, since a claim may speak of several; smoke judges nothing."""
+    if pace == "smoke":
+        return []
+    seen = [view_of(table, records, pace) for table in TABLES.values()]
     errors = {
         (view.table.name, row.spec): [result.error for result in row.results if result.error is not None]
         for view in seen
@@ -26,18 +27,15 @@ def judge_claims(views: Iterable[View], table: str | None = None) -> list[Judgem
         for row in view.rows
         if view.table.data == "mnist" and row.params is not None
     }
-    if not errors:
-        return []
-    judged = [judge(claim, errors, params) for claim in CLAIMS]
-    return [judgement for judgement in judged if table is None or table in tables_of(judgement)]
+    return [judge(claim, errors, params) for claim in CLAIMS] if errors else []
 
 
-def tables_of(judgement: Judgement) -> Sequence[str]:
-    """The tables whose records a claim is judged from."""
+def speaks_of(judgement: Judgement, table: str) -> bool:
+    """Whether a claim is judged from the records of this table."""
     if judgement.claim.kind == "share":
-        return ("mnist", "sota-mnist")
+        return table in ("mnist", "sota-mnist")
     comparisons = (*(finding.comparison for finding in judgement.findings), *judgement.missing)
-    return tuple(dict.fromkeys(comparison.table for comparison in comparisons))
+    return any(comparison.table == table for comparison in comparisons)
 
 
 def say_all(judgements: Iterable[Judgement]) -> Iterator[str]:

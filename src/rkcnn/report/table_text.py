@@ -1,4 +1,4 @@
-"""A table for the terminal: errors, costs, comparisons, claims; up to 100 columns wide where names allow."""
+"""A table for the terminal: errors, costs, notes, comparisons; and claims. 100 columns wide where names allow."""
 
 from __future__ import annotations
 
@@ -8,21 +8,29 @@ from textwrap import wrap
 from rkcnn.report.compare import compare
 from rkcnn.report.cost_check import Check
 from rkcnn.report.entry import decimals, entries
+from rkcnn.report.footnotes import footnotes
 from rkcnn.report.judged import say_all
 from rkcnn.report.verdict import Judgement
 from rkcnn.report.view import View
-from rkcnn.report.words import conclude, footnotes, mark, note_comparisons, tag, title
+from rkcnn.report.words import conclude, mark, note_comparisons, tag, title
 
 WIDTH = 100
 ERRORS = ("network", "theirs", "last", "n", "best", "Δ last", "Δ best")
 COSTS = ("network", "params, theirs", "counted", "", "FLOPs, theirs", "counted", "")
 
 
-def table_text(view: View, judgements: Sequence[Judgement] = ()) -> str:
-    return "\n".join(line.rstrip() for line in _lines(view, judgements)) + "\n"
+def table_text(view: View) -> str:
+    return "".join(f"{line.rstrip()}\n" for line in _lines(view))
 
 
-def _lines(view: View, judgements: Sequence[Judgement]) -> Iterator[str]:
+def claims_text(judgements: Sequence[Judgement], pace: str) -> str:
+    """Nothing where nothing was judged."""
+    heading = "The paper's claims" + f" ({pace.upper()}: not the paper's recipe)" * (pace != "paper")
+    lines = [line for said in say_all(judgements) for line in _fill(said)]
+    return "".join(f"{line}\n" for line in (heading, *lines)) if lines else ""
+
+
+def _lines(view: View) -> Iterator[str]:
     yield from _fill(title(view), "", "  ")
     if mark(view):
         yield from _fill(mark(view), "", "  ")
@@ -44,11 +52,6 @@ def _lines(view: View, judgements: Sequence[Judgement]) -> Iterator[str]:
     contrasts = compare(view)
     for note in (*note_comparisons(view, contrasts), *(conclude(each, decimals(view)) for each in contrasts)):
         yield from _fill(note)
-    if judgements:
-        yield ""
-        yield "The paper's claims" + f" ({tag(view)})" * bool(tag(view))
-        for line in say_all(judgements):
-            yield from _fill(line)
 
 
 def _cost(check: Check) -> tuple[str, str, str]:
