@@ -1,0 +1,194 @@
+"""What the paper claims, as data; `verdict.judge` says what the records make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from rkcnn.model.catalogue import TABLES
+from rkcnn.model.spec import ModelSpec, parse
+from rkcnn.report.errors import PLACES, printed_error
+
+Kind = Literal["better", "alike", "no better", "share"]
+Key = tuple[str, str]  # a table of `rkcnn reproduce`, and a network of it
+
+
+class Comparison(NamedTuple):
+    table: str
+    first: str
+    second: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """`sentence` stands in line `line` of the paper's LaTeX; `short` is what we take it to say.
+
+    better: in every comparison the first network errs less than the second, or, with `usually`, in most. alike:
+    they err equally. no better: the first doesn't err less. share: of parameters; it has no comparisons.
+    """
+
+    id: str
+    short: str
+    sentence: str
+    line: int
+    tables: tuple[str, ...]  # the paper's, by label
+    kind: Kind
+    comparisons: tuple[Comparison, ...] = ()
+    grows: bool = False  # compares the smallest RKCNN with the largest wherever one thing alone grows
+    usually: bool = False
+    caveat: str | None = None
+
+    def compare(self, known: Iterable[Key]) -> tuple[Comparison, ...]:
+        """The comparisons; for `grows` those of the paper's tables and of the records known."""
+        return tuple(_grow({*_rows(), *known})) if self.grows else self.comparisons
+
+
+def _rows() -> Iterator[Key]:
+    return ((table, name) for table, names in TABLES.items() for name in names)
+
+
+def _grow(keys: Iterable[Key]) -> Iterator[Comparison]:
+    """Largest against smallest among networks of a table that differ in their stages alone, or in r, or in k."""
+    chains: dict[tuple[str, ...], list[tuple[tuple[int, ...], str]]] = {}
+    for table, name in sorted(keys):
+        if name.startswith("RKCNN-"):
+            spec = parse(name)
+            for field in ("stages", "r", "k"):
+                size: tuple[int, ...] = getattr(spec, field)
+                chains.setdefault((table, field, _without(spec, field)), []).append((size, name))
+    for (table, *_), chain in chains.items():
+        chain.sort(key=lambda link: (sum(link[0]), link))
+        (small, least), (large, most) = chain[0], chain[-1]
+        if small != large and all(a <= b for a, b in zip(small, large, strict=True)):
+            yield Comparison(table, most, least)
+
+
+def _without(spec: ModelSpec, field: str) -> str:
+    return repr({name: value for name, value in vars(spec).items() if name != field})
+
+
+OURS = {"mnist": "RKCNN-{}-2@k=32", **dict.fromkeys(("svhn", "cifar10", "cifar100"), "RKCNN-{}-2_2_2@k=120")}
+SMALLER = {
+    "mnist": ("RKCNN-I-2@k=26", "RKCNN-R-2@k=20", "RKCNN-R-2@k=26"),
+    **dict.fromkeys(("svhn", "cifar10", "cifar100"), ("RKCNN-I-2_2_2@k=78_78_80",)),
+}
+"""The reduced RKCNNs that the paper prints bold. RKCNN-R at 78_78_80 isn't: on CIFAR-10 4.92 %, CliqueNet 4.83 %."""
+NUMERICAL = ("ResNet", "RKNN-", "RKNet-", "ODENet-")
+BASES = ("DenseNet-", "CliqueNet-")
+
+
+def _find(table: str, *starts: str) -> list[str]:
+    """The rows whose names start so and whose error the paper printed: it claims nothing of those it left N/A."""
+    found = ((name, printed_error(PLACES[table][0], name, PLACES[table][1])) for name in TABLES[table])
+    return [name for name, error in found if name.startswith(starts) and error and error.lowest is not None]
+
+
+def _with_norm(name: str, norm: str) -> str:
+    return str(parse(f"{name},norm={norm}"))
+
+
+_BOTH = ("tb:MNIST", "tb:cifar")
+_HIGHER = "RKCNNs obtain higher accuracy than other numerical models, except that RKCNN-E fails on SVHN."
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "e-worse",
+        "RKCNN-E errs more than -I and -R, everywhere",
+        "On every dataset, RKCNN-E obtains lower accuracy than RKCNN-I and RKCNN-R.",
+        470,
+        _BOTH,
+        "better",
+        tuple(Comparison(t, ours.format(kind), ours.format("E")) for t, ours in OURS.items() for kind in "IR"),
+    ),
+    Claim(
+        "i-r-alike",
+        "RKCNN-I and -R err alike",
+        "The accuracies of RKCNN-I and RKCNN-R are similar to each other.",
+        470,
+        _BOTH,
+        "alike",
+        tuple(Comparison(t, ours.format("I"), ours.format("R")) for t, ours in OURS.items()),
+    ),
+    Claim(
+        "bottleneck",
+        "the bottleneck doesn't help ResNet",
+        "The bottleneck does not bring benefit to the accuracies of the pre-activation ResNets on these datasets.",
+        470,
+        _BOTH,
+        "no better",
+        tuple(Comparison(t, *_find(t, "ResNet-bottleneck@"), *_find(t, "ResNet@")) for t in OURS),
+        caveat="the bottleneck has fewer parameters, too: 34.86 K against 52.23 K on MNIST",
+    ),
+    Claim(
+        "beats-numerical",
+        "RKCNN errs less than every numerical model, except -E on SVHN",
+        _HIGHER,
+        470,
+        _BOTH,
+        "better",
+        tuple(
+            Comparison(t, ours.format(kind), rival)
+            for t, ours in OURS.items()
+            for kind in ("IR" if t == "svhn" else "EIR")
+            for rival in _find(t, *NUMERICAL)
+        ),
+        caveat="on MNIST the blocks of RKCNN have batch norm and the rivals group norm (SPEC 3.5)",
+    ),
+    Claim(
+        "beats-numerical-matched",
+        "the same on MNIST with equal norms: all group norm, all batch norm",
+        _HIGHER,
+        470,
+        ("tb:MNIST",),
+        "better",
+        tuple(
+            Comparison("norms", _with_norm(OURS["mnist"].format(kind), norm), _with_norm(rival, norm))
+            for norm in ("gn", "bn")
+            for kind in "EIR"
+            for rival in _find("mnist", *NUMERICAL)
+        ),
+    ),
+    Claim(
+        "smaller-beats-bases",
+        "a smaller RKCNN still errs less than DenseNet and CliqueNet",
+        "Although the errors of RKCNNs increase after reduction, the reduced RKCNNs are more efficient than not only "
+        "numerical models but also DenseNets and CliqueNets.",
+        474,
+        _BOTH,
+        "better",
+        tuple(Comparison(t, ours, base) for t in SMALLER for ours in SMALLER[t] for base in _find(t, *BASES)),
+    ),
+    Claim(
+        "multistep",
+        "multistep solvers (ODE-Net) should beat RK4 (RK-Net), and don't",
+        "Hence, ODE-Nets adopting 4th-order LM methods should achieve higher accuracy than the models adopting "
+        "4th-order RK methods. The results against the theory are due to the different approximations of numerical "
+        "methods since the rest of the evaluated numerical models are the same.",
+        472,
+        _BOTH,
+        "no better",
+        tuple(
+            Comparison(t, multistep, *_find(t, "RKNet-rk4_38@")) for t in OURS for multistep in _find(t, "ODENet-ab")
+        ),
+    ),
+    Claim(
+        "params-share",
+        "RKCNN has 21 to 36 % of its rivals' parameters on MNIST",
+        "At the same time, the parameters of RKCNNs only account for about 21~36% of the parameters of the competing "
+        "models.",
+        544,
+        ("tb:MNIST_sota",),
+        "share",
+    ),
+    Claim(
+        "more-is-better",
+        "more stages, steps and width err less, usually",
+        "More stages, more time steps, and larger dimensions usually lead to higher classification accuracy.",
+        139,
+        ("tb:MNIST", "tb:cifar", "tb:cifar_sota"),
+        "better",
+        grows=True,
+        usually=True,
+    ),
+)

@@ -1,0 +1,58 @@
+"""The errors that the paper printed, as fractions."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from rkcnn.error import InputError
+from rkcnn.report.cells import cells
+
+COLUMNS = ("mnist", "svhn", "cifar10", "cifar100")
+
+PLACES: dict[str, tuple[str, str]] = {
+    "mnist": ("tb:MNIST", "mnist"),
+    **{name: ("tb:cifar", name) for name in COLUMNS[1:]},
+    "sota-mnist": ("tb:MNIST_sota", "mnist"),
+    **{f"sota-{name}": ("tb:cifar_sota", name) for name in COLUMNS[1:]},
+}
+"""Where the errors of `rkcnn reproduce TABLE` stand in the paper: its table, and the column there."""
+
+
+class PrintedError(NamedTuple):
+    """An error cell, printed as `lowest(mean±std)` over the authors' runs, each counted at its best epoch.
+
+    `lowest` is the number in front, or the only one: of a single run (`runs` 1) or of another paper (`quoted`).
+    All numbers are None where the paper has none; `note` then says why, if the paper does.
+    """
+
+    printed: str
+    lowest: float | None
+    mean: float | None
+    std: float | None
+    runs: int | None
+    quoted: str | None
+    note: str | None
+
+
+def printed_error(table: str, name: str, column: str) -> PrintedError | None:
+    """The error of a network on a data set in one of the paper's tables; None if there is no such cell."""
+    if column not in COLUMNS:
+        raise InputError(f"no error column {column!r}; the paper's are {', '.join(COLUMNS)}")
+    return _errors(table).get((name, column))
+
+
+@cache
+def _errors(table: str) -> dict[tuple[str, str], PrintedError]:
+    return {
+        (cell.row, cell.column): PrintedError(cell.printed, *_read(cell.printed), cell.runs, cell.quoted, cell.note)
+        for cell in cells(table)
+        if cell.column in COLUMNS
+    }
+
+
+def _read(printed: str) -> tuple[float | None, float | None, float | None]:
+    numbers = [float(text) / 100 for text in re.findall(r"[\d.]+", printed)]  # none in - and N/A
+    lowest, mean, std, *_ = (*numbers, None, None, None)
+    return lowest, mean, std

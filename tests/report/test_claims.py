@@ -1,0 +1,96 @@
+"""The claims are the paper's, about rows that exist."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from rkcnn.model.catalogue import TABLES
+from rkcnn.model.spec import parse
+from rkcnn.report.claims import CLAIMS, Claim, Comparison
+from rkcnn.report.errors import PLACES, printed_error
+
+SHARED = Path(os.environ.get("RKCNN_SHARED", Path(__file__).parents[3] / "shared"))
+PAPER = SHARED / "paper" / "rkcnn-paper.tex"
+BY_ID = {claim.id: claim for claim in CLAIMS}
+WITH_COMPARISONS = [claim for claim in CLAIMS if claim.kind != "share"]
+
+
+def name_of(claim: Claim) -> str:
+    return claim.id
+
+
+@pytest.mark.skipif(not PAPER.exists(), reason="needs ../shared/paper/rkcnn-paper.tex")
+@pytest.mark.parametrize("claim", CLAIMS, ids=name_of)
+def test_the_sentence_stands_in_that_line(claim: Claim) -> None:
+    line = PAPER.read_text(encoding="utf-8").splitlines()[claim.line - 1]
+    line = line.replace(r"\textasciitilde", "~").replace(r"\%", "%")
+    assert claim.sentence in re.sub(r"[{}]", "", line)
+
+
+@pytest.mark.parametrize("claim", WITH_COMPARISONS, ids=name_of)
+def test_comparisons_are_between_rows_of_one_table(claim: Claim) -> None:
+    comparisons = claim.compare(())
+    assert comparisons
+    assert len({*comparisons}) == len(comparisons)
+    for table, first, second in comparisons:
+        assert first != second
+        if table == "norms":
+            assert str(parse(first)) == first
+            assert str(parse(second)) == second
+        else:
+            assert {first, second} <= {*TABLES[table]}
+            assert PLACES[table][0] in claim.tables
+
+
+@pytest.mark.parametrize(
+    ("claim", "number"),
+    [
+        ("e-worse", 2 * 4),
+        ("i-r-alike", 4),
+        ("bottleneck", 4),
+        ("beats-numerical", 3 * 6 + 2 * 5 + 3 * 5 + 3 * 5),
+        ("beats-numerical-matched", 2 * 3 * 6),
+        ("smaller-beats-bases", 3 * 2 + 3 * 2),
+        ("multistep", 2 + 3),
+        ("more-is-better", 3 + 3 * 2 + 3 * 3),
+    ],
+)
+def test_nothing_is_left_out(claim: str, number: int) -> None:
+    assert len(BY_ID[claim].compare(())) == number
+
+
+@pytest.mark.parametrize("claim", ["e-worse", "bottleneck", "beats-numerical", "smaller-beats-bases"])
+def test_the_papers_own_means_lie_as_it_claims(claim: str) -> None:
+    """Else we have misread the claim."""
+    for table, *names in BY_ID[claim].compare(()):
+        first, second = (printed_error(PLACES[table][0], name, PLACES[table][1]) for name in names)
+        assert first is not None
+        assert second is not None
+        assert first.mean is not None
+        assert second.mean is not None
+        assert (first.mean < second.mean) == (claim != "bottleneck"), (table, names)
+
+
+def test_norms_are_equal_where_they_are_to_be_matched() -> None:
+    for _, first, second in BY_ID["beats-numerical-matched"].comparisons:
+        frames = [parse(name).norm for name in (first, second)]
+        assert frames in (["gn", "paper"], ["bn", "bn"])  # paper's norm of the rivals is gn
+
+
+def test_growth_is_found_among_the_records() -> None:
+    """Stages, steps and width, each alone; the ends of a chain, not its middle; never across two kinds."""
+    base = {"RKCNN-R-2@k=32", "RKCNN-R-3@k=32", "RKCNN-R-4@k=32", "RKCNN-R-2@k=32,r=2", "RKCNN-R-2@k=16"}
+    others = {"RKCNN-E-3@k=64", "ResNet@k=16", "ResNet@k=32", "RKCNN-R-3@k=32,norm=gn"}
+    known = [("scaling", name) for name in base | others]
+    found = [c for c in BY_ID["more-is-better"].compare(known) if c.table == "scaling"]
+    assert {*found} == {
+        Comparison("scaling", "RKCNN-R-4@k=32", "RKCNN-R-2@k=32"),
+        Comparison("scaling", "RKCNN-R-2@k=32,r=2", "RKCNN-R-2@k=32"),
+        Comparison("scaling", "RKCNN-R-2@k=32", "RKCNN-R-2@k=16"),
+    }
+    crossed = [("scaling", "RKCNN-R-2_2@k=8_16"), ("scaling", "RKCNN-R-2_2@k=17_8")]  # neither is the larger
+    assert not [c for c in BY_ID["more-is-better"].compare(crossed) if c.table == "scaling"]

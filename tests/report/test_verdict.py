@@ -1,0 +1,142 @@
+"""Each verdict, from samples made for it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rkcnn.report.claims import CLAIMS, Claim, Comparison, Kind
+from rkcnn.report.verdict import judge
+
+BY_ID = {claim.id: claim for claim in CLAIMS}
+A, B, C = "RKCNN-I-2@k=32", "RKCNN-R-2@k=32", "RKCNN-E-2@k=32"
+LOW, HIGH, WIDE = [0.0029, 0.0030, 0.0031], [0.0059, 0.0060, 0.0061], [0.001, 0.005, 0.009]
+Records = dict[tuple[str, str], list[float]]
+
+
+def claim_of(kind: Kind, *pairs: tuple[str, str], usually: bool = False) -> Claim:
+    comparisons = tuple(Comparison("mnist", *pair) for pair in pairs)
+    return Claim("id", "short", "sentence", 1, ("tb:MNIST",), kind, comparisons, usually=usually)
+
+
+def records_of(**errors: list[float]) -> Records:
+    return {("mnist", {"a": A, "b": B, "c": C}[name]): values for name, values in errors.items()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "a", "b", "verdict"),
+    [
+        ("better", LOW, HIGH, "supported"),
+        ("better", HIGH, LOW, "contradicted"),
+        ("better", LOW, WIDE, "not separable"),
+        ("alike", LOW, [0.0030, 0.0031, 0.0032], "supported"),
+        ("alike", LOW, WIDE, "not separable"),
+        ("alike", WIDE, WIDE, "not separable"),  # equal means, and nothing known
+        ("alike", LOW, HIGH, "contradicted"),
+        ("alike", HIGH, LOW, "contradicted"),
+        ("no better", HIGH, LOW, "supported"),
+        ("no better", LOW, [0.0030, 0.0031, 0.0032], "supported"),  # a gain, but below the margin
+        ("no better", WIDE, LOW, "not separable"),
+        ("no better", LOW, HIGH, "contradicted"),
+    ],
+)
+def test_one_comparison(kind: Kind, a: list[float], b: list[float], verdict: str) -> None:
+    found = judge(claim_of(kind, (A, B)), records_of(a=a, b=b))
+    assert found.verdict == found.heading == verdict
+    assert "% interval" in found.why
+    assert A in found.why
+    assert ("margin" in found.why) == (kind != "better")
+    assert found.missing == ()
+
+
+def test_a_difference_is_told_in_points_with_its_interval() -> None:
+    why = judge(claim_of("better", (A, B)), records_of(a=LOW, b=HIGH)).why
+    assert why.startswith(
+        f"1 of 1 tested is as claimed; {A} minus {B} on mnist is -0.300 points (95 % interval -0.323 to "
+    )
+    assert "corrected p 3.3e-06" in why
+
+
+def test_one_against_decides_and_one_undecided_holds_up() -> None:
+    claim = claim_of("better", (A, B), (A, C))
+    assert judge(claim, records_of(a=LOW, b=HIGH, c=HIGH)).verdict == "supported"
+    assert judge(claim, records_of(a=LOW, b=HIGH, c=WIDE)).verdict == "not separable"
+    mixed = judge(claim, records_of(a=[0.0044, 0.0045, 0.0046], b=HIGH, c=LOW))
+    assert mixed.verdict == "contradicted"
+    assert mixed.why.startswith("1 of 2 tested is against the claim")
+    assert C in mixed.why
+
+
+def test_usually_goes_by_the_greater_part() -> None:
+    pairs = (A, B), (A, C), (B, C)
+    errors = records_of(a=LOW, b=[0.0044, 0.0045, 0.0046], c=HIGH)
+    assert judge(claim_of("better", *pairs, usually=True), errors).verdict == "supported"
+    one_against = (A, B), (A, C), (C, B)
+    assert judge(claim_of("better", *one_against), errors).verdict == "contradicted"
+    assert judge(claim_of("better", *one_against, usually=True), errors).verdict == "supported"
+    backwards = (B, A), (C, A), (B, C)
+    assert judge(claim_of("better", *backwards, usually=True), errors).verdict == "contradicted"
+    evenly = judge(claim_of("better", (A, B), (C, B), usually=True), errors)
+    assert evenly.verdict == "not separable"
+    assert evenly.why == "no more than half of 2 tested go one way"
+
+
+def test_p_is_corrected_for_the_number_of_comparisons() -> None:
+    """p = 0.032 alone; with a second comparison that says nothing it is 0.063."""
+    b = [0.0033, 0.0035, 0.0037]
+    assert judge(claim_of("better", (A, B)), records_of(a=LOW, b=b)).verdict == "supported"
+    both = judge(claim_of("better", (A, B), (A, C)), records_of(a=LOW, b=b, c=WIDE))
+    assert [f.verdict for f in both.findings] == ["not separable", "not separable"]
+    assert both.findings[0].p == pytest.approx(2 * (both.findings[0].difference.p or 0))
+
+
+@pytest.mark.parametrize("b", [None, [], [0.003]])
+def test_what_has_no_two_runs_is_not_yet_tested(b: list[float] | None) -> None:
+    errors = records_of(a=LOW, **({} if b is None else {"b": b}))
+    nothing = judge(claim_of("better", (A, B)), errors)
+    assert (nothing.verdict, nothing.why) == ("not yet tested", "not yet tested: mnist")
+    assert nothing.missing == (Comparison("mnist", A, B),)
+    some = judge(claim_of("better", (A, B), (A, C)), {**errors, ("mnist", C): HIGH})
+    assert some.verdict == "supported"
+    assert some.heading == "supported (1 of 2 comparisons)"
+    assert some.why.endswith(f"; not yet tested: mnist (fewer than 2 runs of {B})")
+
+
+def test_runs_without_any_spread_separate_nothing() -> None:
+    found = judge(claim_of("better", (A, B), (A, C)), records_of(a=[0.003] * 3, b=[0.006] * 3, c=HIGH))
+    assert [f.verdict for f in found.findings] == ["not separable", "supported"]
+    assert "no spread on either side" in found.why
+
+
+@given(st.lists(st.lists(st.integers(20, 60), min_size=2, max_size=5), min_size=3, max_size=3))
+def test_a_claim_and_its_opposite_are_never_both_supported(wrong: list[list[int]]) -> None:
+    a, b, c = ([k / 10_000 for k in runs] for runs in wrong)
+    errors = records_of(a=a, b=b, c=c)
+    there = judge(claim_of("better", (A, B), (B, C)), errors).verdict
+    back = judge(claim_of("better", (B, A), (C, B)), errors).verdict
+    assert {there, back} in (
+        {"supported", "contradicted"},
+        {"not separable"},
+        {"contradicted"},
+        {"not separable", "contradicted"},
+    )
+
+
+def test_the_papers_claims_are_judged_by_its_tables() -> None:
+    assert all(judge(claim, {}).verdict == "not yet tested" for claim in CLAIMS)
+    errors: Records = {("mnist", A): LOW, ("mnist", B): LOW, ("mnist", C): HIGH}
+    found = judge(BY_ID["e-worse"], errors)
+    assert found.heading == "supported (2 of 8 comparisons)"
+    assert found.why.endswith("not yet tested: svhn, cifar10, cifar100")
+    assert judge(BY_ID["i-r-alike"], errors).heading == "supported (1 of 4 comparisons)"
+
+
+def test_shares_of_parameters() -> None:
+    claim = BY_ID["params-share"]
+    exact = {"RKNet-64": 208_266, "ODENet-64": 208_266, "SONODE-64": 283_658, C: 55_498, A: 78_410, B: 78_410}
+    found = judge(claim, {}, exact)
+    assert found.verdict == "supported"
+    assert "19.6 to 37.6 %" in found.why
+    assert judge(claim, {}, {**exact, A: 120_000}).verdict == "contradicted"
+    assert judge(claim, {}, {C: 55_498}).why.startswith("parameters not counted of RKNet-64, ODENet-64")
