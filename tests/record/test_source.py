@@ -41,5 +41,8 @@ def test_what_matters(package: Path, changed: str, matters: bool) -> None:
     assert (source.source_hash.__wrapped__() != source.source_hash()) is matters
 
 
-def test_outside_a_checkout_there_is_no_commit(package: Path) -> None:
+def test_outside_a_checkout_there_is_no_commit_but_what_is_said(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RKCNN_COMMIT", raising=False)
     assert source.commit.__wrapped__() is None
+    monkeypatch.setenv("RKCNN_COMMIT", "0123456789ab")  # a copy of a checkout, on a machine without git
+    assert source.commit.__wrapped__() == "0123456789ab"

@@ -32,6 +32,8 @@ class Result:
     machine: dict[str, Any]
     commit: str | None
     source: str
+    flops: int | None = None  # 2 x MAC of one image; None in records from before it was counted
+    paper_flops: int | None = None  # in the paper's convention, where it has one
 
     @property
     def finished(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -22,7 +23,7 @@ def source_hash() -> str:
 
 @cache
 def commit() -> str | None:
-    """The checkout's commit, with + if it has changes; None outside a checkout."""
+    """The checkout's commit, with + if it has changes; outside a checkout what RKCNN_COMMIT says, or None."""
     try:
         found = [
             subprocess.run(
@@ -31,5 +32,5 @@ def commit() -> str | None:
             for command in (("rev-parse", "--short=12", "HEAD"), ("status", "--porcelain", "--", str(PACKAGE)))
         ]
     except (OSError, subprocess.CalledProcessError):
-        return None
+        return os.environ.get("RKCNN_COMMIT") or None
     return found[0] + "+" * bool(found[1])

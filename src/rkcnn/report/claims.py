@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from rkcnn.model.catalogue import TABLES
 from rkcnn.model.spec import ModelSpec, parse
+from rkcnn.record.table import TABLES
 from rkcnn.report.errors import PLACES, printed_error
 
 Kind = Literal["better", "alike", "no better", "share"]
@@ -40,18 +40,18 @@ class Claim:
     caveat: str | None = None
 
     def compare(self, known: Iterable[Key]) -> tuple[Comparison, ...]:
-        """The comparisons; for `grows` those of the paper's tables and of the records known."""
-        return tuple(_grow({*_rows(), *known})) if self.grows else self.comparisons
+        """The comparisons; for `grows` those of our tables and of the records known."""
+        return tuple(_grow(dict.fromkeys((*_rows(), *known)))) if self.grows else self.comparisons
 
 
 def _rows() -> Iterator[Key]:
-    return ((table, name) for table, names in TABLES.items() for name in names)
+    return ((table.name, spec) for table in TABLES.values() for spec in table.specs)
 
 
 def _grow(keys: Iterable[Key]) -> Iterator[Comparison]:
     """Largest against smallest among networks of a table that differ in their stages alone, or in r, or in k."""
     chains: dict[tuple[str, ...], list[tuple[tuple[int, ...], str]]] = {}
-    for table, name in sorted(keys):
+    for table, name in keys:
         if name.startswith("RKCNN-"):
             spec = parse(name)
             for field in ("stages", "r", "k"):
@@ -80,7 +80,7 @@ BASES = ("DenseNet-", "CliqueNet-")
 
 def _find(table: str, *starts: str) -> list[str]:
     """The rows whose names start so and whose error the paper printed: it claims nothing of those it left N/A."""
-    found = ((name, printed_error(PLACES[table][0], name, PLACES[table][1])) for name in TABLES[table])
+    found = ((name, printed_error(PLACES[table][0], name, PLACES[table][1])) for name in TABLES[table].specs)
     return [name for name, error in found if name.startswith(starts) and error and error.lowest is not None]
 
 

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from rkcnn.data.sets import SETS
 from rkcnn.model.catalogue import SOTA_MNIST
+from rkcnn.record.table import TABLES
 from rkcnn.report.claims import Claim, Comparison, Key
 from rkcnn.report.proportion import sampling_error
 from rkcnn.report.statistics import Difference, Sample, holm, welch
@@ -96,7 +97,7 @@ def _find(
     margin = None
     if claim.kind != "better":
         mean = (Sample.of(records[table, first]).mean + Sample.of(records[table, second]).mean) / 2
-        margin = sampling_error(mean, SETS[table.removeprefix("sota-")].test.images).se
+        margin = sampling_error(mean, SETS[TABLES[table].data].test.images).se
     verdict: Verdict = "not separable"
     if found.interval is not None and p is not None:
         separates = p < 1 - LEVEL

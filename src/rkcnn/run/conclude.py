@@ -12,6 +12,7 @@ from safetensors.torch import save
 
 from rkcnn import __version__
 from rkcnn.evaluate.weights import FILE, Facts
+from rkcnn.model.cost import cost
 from rkcnn.record.result import Result
 from rkcnn.record.source import commit, source_hash
 from rkcnn.run.job import Job, averaged
@@ -29,6 +30,8 @@ def _write(job: Job, status: str) -> Result:
     errors = [epoch["test_error"] for epoch in job.history]
     seconds = sum(epoch["seconds"] for epoch in job.history)
     last = job.history[-1] if job.history else {}
+    height, width = images.pixels.shape[2:]
+    costs = cost(trainer.network, (height, width))
     result = Result(
         run=job.run.as_dict(),
         status=status,
@@ -38,7 +41,7 @@ def _write(job: Job, status: str) -> Result:
         seconds=seconds,
         images_per_second=trainer.steps * trainer.recipe.batch * len(errors) / seconds if seconds else 0.0,
         peak_bytes=peak_bytes(trainer.device),
-        params=sum(p.numel() for p in trainer.network.parameters()),
+        params=costs.params,
         evaluations=last.get("evaluations"),
         unconverged=last.get("unconverged"),
         engine=job.engine.kind,
@@ -52,6 +55,8 @@ def _write(job: Job, status: str) -> Result:
         machine=describe_machine(trainer.device) | {"ranks": trainer.ranks.world},
         commit=commit(),
         source=source_hash(),
+        flops=costs.flops,
+        paper_flops=costs.paper_flops,
     )
     if result.finished:
         with averaged(trainer):
