@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours: told apart by colour-blind readers, and by their lightness in grey print.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
+SKY, AMBER, PINK, BLACK = "#56B4E9", "#E69F00", "#CC79A7", "#000000"
 
 
 def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
