@@ -8,10 +8,10 @@ from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from rkcnn.report.look import look_of
-from rkcnn.report.pace import note_pace
 from rkcnn.report.picture import GREY
 from rkcnn.report.scale import scale_log
 from rkcnn.report.view import Row, View
+from rkcnn.report.words import mark
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,9 +44,8 @@ def draw_bands(view: View) -> Figure | None:
     across = min(ACROSS, len(families))
     down = ceil(len(families) / across)
     figure = Figure(figsize=(max(3.6, 3.2 * across), 0.7 + 2.3 * down), layout="constrained")
-    note = note_pace(view.pace)
-    title = f"{view.table.name}: test error by epoch, mean and range over seeds" + (f"\n{note}" if note else "")
-    figure.suptitle(title, fontsize=11, parse_math=False)
+    title = f"{view.table.name}: test error by epoch, mean and range (least to most) over seeds\n{mark(view)}"
+    figure.suptitle(title.rstrip(), fontsize=10)
     figure.supylabel("test error, %", fontsize=10)
     figure.supxlabel("epoch", fontsize=10)
     panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).flat
@@ -94,7 +93,8 @@ def _draw_panel(axes: Axes, family: str, courses: Sequence[Course]) -> None:
 def _scale(axes: Axes, courses: Sequence[Course]) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.set_xlim(0.5, max(len(course.mean) for course in courses) + 0.5)
     lowest = min(float(course.low.min()) for course in courses)
     highest = max(float(course.high.max()) for course in courses)
     if lowest <= 0:

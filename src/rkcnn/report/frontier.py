@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rkcnn.report.labels import Line, Place, place_labels
 from rkcnn.report.look import look_of
-from rkcnn.report.pace import note_pace
 from rkcnn.report.picture import GREY
 from rkcnn.report.scale import scale_log
 from rkcnn.report.statistics import Sample
 from rkcnn.report.view import Row, View
+from rkcnn.report.words import mark
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,8 +62,7 @@ def draw_frontier(view: View, cost: Cost) -> Figure | None:
     places = [(p.cost / unit, 100 * p.error.mean) for p in points]
     figure = Figure(figsize=(6.4, 4.8), layout="constrained")
     axes = figure.subplots()
-    note = note_pace(view.pace)
-    axes.set_title(f"{view.table.name}: error and {_WORDS[cost]}" + (f"\n{note}" if note else ""), fontsize=11)
+    axes.set_title(f"{view.table.name}: error and {_WORDS[cost]}\n{mark(view)}".rstrip(), fontsize=10)
     axes.set(xlabel=f"{_WORDS[cost]}, {letter}", ylabel="test error of the last epoch, %")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, linewidth=0.6)
