@@ -34,11 +34,14 @@ class Course(NamedTuple):
 
 
 def draw_bands(view: View) -> Figure | None:
-    """Mean and, as a band, the least and most over the seeds; the other rows' means stand behind in grey."""
+    """Mean and, as a band, the least and most over the seeds; the other rows' means stand behind in grey.
+
+    None without results, and where one epoch is all there is.
+    """
     from matplotlib.figure import Figure
 
     courses = [_follow(row) for row in view.rows if any(result.epochs for result in row.results)]
-    if not courses:
+    if all(len(course.mean) < 2 for course in courses):
         return None
     families = list(dict.fromkeys(course.row.family for course in courses))
     across = min(ACROSS, len(families))
@@ -54,9 +57,8 @@ def draw_bands(view: View) -> Figure | None:
     _scale(panels[0], courses)
     for panel in panels[len(families) :]:
         panel.remove()
-        # The column's last panel shows the epochs in the removed one's place.
-    for panel in panels[max(0, len(families) - across) : len(families)]:
-        panel.tick_params(labelbottom=True)
+    for panel in panels[len(families) - across : len(families)]:
+        panel.tick_params(labelbottom=True)  # the lowest of each column, also above a panel that isn't there
     return figure
 
 
@@ -77,13 +79,12 @@ def _draw_panel(axes: Axes, family: str, courses: Sequence[Course]) -> None:
     lines = cycle(_LINES)
     for course in courses:
         epochs = range(1, len(course.mean) + 1)
-        dot = "." if len(course.mean) == 1 else ""  # a line of one point can't be seen
         if course.row.family != family:
-            axes.plot(epochs, course.mean, color=GREY, alpha=0.35, linewidth=0.6, marker=dot, zorder=1)
+            axes.plot(epochs, course.mean, color=GREY, alpha=0.35, linewidth=0.6, zorder=1)
             continue
         axes.fill_between(epochs, course.low, course.high, color=colour, alpha=0.25, linewidth=0, zorder=2)
         axes.plot(
-            epochs, course.mean, color=colour, linewidth=1.5, linestyle=next(lines), marker=dot, zorder=3,
+            epochs, course.mean, color=colour, linewidth=1.5, linestyle=next(lines), zorder=3,
             label=f"{course.row.spec} (n={len(course.row.results)})",
         )  # fmt: skip
     for text in axes.legend(frameon=False, fontsize=8, loc="upper right").get_texts():

@@ -46,7 +46,8 @@ def compare(view: View) -> list[Contrast]:
     differences = [welch(_errors(row), _errors(other), LEVEL) for row, other in pairs]
     corrected = iter(holm([difference.p for difference in differences if difference.p is not None]))
     data = SETS[view.table.data_at(view.pace)]
-    mistakes = {row.spec: find_mistakes(row, data) for row in {row.spec: row for pair in pairs for row in pair}.values()}
+    compared = {row.spec: row for pair in pairs for row in pair}
+    mistakes = {spec: find_mistakes(row, data) for spec, row in compared.items()}
     contrasts = []
     for (row, other), difference in zip(pairs, differences, strict=True):
         one, two = mistakes[row.spec], mistakes[other.spec]

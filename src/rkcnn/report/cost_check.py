@@ -8,6 +8,7 @@ from rkcnn.report.errors import PLACES
 from rkcnn.report.paper import SLIPS, TABLES, agrees
 from rkcnn.report.view import Row, View
 
+NAMES = {"params": "params", "params_100": "params", "flops": "FLOPs"}
 LETTERS = {1e3: "K", 1e6: "M", 1e9: "G"}
 
 
@@ -29,7 +30,7 @@ class Check(NamedTuple):
 
 
 def check_costs(view: View, row: Row) -> tuple[Check, Check]:
-    """Parameters, and FLOPs by the paper's rule; smoke runs see other images, so their counts are no check."""
+    """Parameters, and FLOPs by the paper's rule; smoke sees digits, so its counts check tables of digits alone."""
     place = PLACES.get(view.table.name)
     if place is None:
         return Check("params", None, row.params, "-"), Check("flops", None, row.paper_flops, "-")
@@ -50,7 +51,7 @@ def _check(view: View, place: str, row: Row, column: str, counted: int | None) -
     table = TABLES[place]
     cells = table.rows.get(row.spec)
     digits = getattr(cells, column) if cells else None
-    if view.pace == "smoke":
+    if view.pace == "smoke" and view.table.data != "mnist":
         counted = None
     if digits is None:
         return Check(column, None, counted, "-")

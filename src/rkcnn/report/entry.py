@@ -39,7 +39,7 @@ def percent(value: float, digits: int) -> str:
 
 
 def signed(value: float, digits: int) -> str:
-    return f"{100 * value:+.{digits}f}"
+    return f"{round(100 * value, digits) + 0.0:+.{digits}f}"  # no -0.000
 
 
 def printed_mean(row: Row) -> float | None:
@@ -72,7 +72,7 @@ def _spread(sample: Sample, digits: int) -> str:
 
 
 def _seeds(row: Row) -> str:
-    """5; 3 of 5; 3 of 5, 1 diverged."""
+    """5; 3/5; 3/5, 1 diverged."""
     total = len(row.results) + len(row.diverged) + row.missing
-    text = str(total) if len(row.results) == total else f"{len(row.results)} of {total}"
+    text = str(total) if len(row.results) == total else f"{len(row.results)}/{total}"
     return f"{text}, {len(row.diverged)} diverged" if row.diverged else text

@@ -1,18 +1,21 @@
-"""The paper's claims, judged from views."""
+"""The paper's claims, judged from the tables at hand."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 
+from rkcnn.record.table import TABLES
 from rkcnn.report.claims import CLAIMS
 from rkcnn.report.verdict import Judgement, judge
-from rkcnn.report.view import View
+from rkcnn.report.view import Found, view_of
 
 
-def judge_claims(views: Sequence[View]) -> list[Judgement]:
-    """Every claim, from last-epoch errors at the paper's recipe alone: another recipe would test another claim."""
-    seen = [view for view in views if view.pace == "paper"]
-    records = {
+def judge_claims(records: Found, pace: str) -> list[Judgement]:
+    """Every claim from all tables at one pace, since a claim may speak of several; smoke judges nothing."""
+    if pace == "smoke":
+        return []
+    seen = [view_of(table, records, pace) for table in TABLES.values()]
+    errors = {
         (view.table.name, row.spec): [result.error for result in row.results if result.error is not None]
         for view in seen
         for row in view.rows
@@ -24,4 +27,29 @@ def judge_claims(views: Sequence[View]) -> list[Judgement]:
         for row in view.rows
         if view.table.data == "mnist" and row.params is not None
     }
-    return [judge(claim, records, params) for claim in CLAIMS]
+    return [judge(claim, errors, params) for claim in CLAIMS] if errors else []
+
+
+def speaks_of(judgement: Judgement, table: str) -> bool:
+    """Whether a claim is judged from the records of this table."""
+    if judgement.claim.kind == "share":
+        return table in ("mnist", "sota-mnist")
+    comparisons = (*(finding.comparison for finding in judgement.findings), *judgement.missing)
+    return any(comparison.table == table for comparison in comparisons)
+
+
+def say_all(judgements: Iterable[Judgement]) -> Iterator[str]:
+    """A line a claim that was tested, and one of all that were not."""
+    waiting = []
+    for judgement in judgements:
+        if judgement.verdict == "not yet tested":
+            waiting.append(judgement.claim.short)
+        else:
+            yield _say(judgement)
+    if waiting:
+        yield f"not yet tested: {'; '.join(waiting)}."
+
+
+def _say(judgement: Judgement) -> str:
+    caveat = f"; {judgement.claim.caveat}" if judgement.claim.caveat and judgement.findings else ""
+    return f"{judgement.heading}: {judgement.claim.short} ({judgement.why}{caveat})."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from rkcnn import __version__
 from rkcnn.error import InputError
 from rkcnn.report.compare import compare, reference_of
 from rkcnn.report.entry import decimals
+from rkcnn.report.footnotes import footnotes
 from rkcnn.report.inline import follow_page, inline_svg
 from rkcnn.report.judged import judge_claims
 from rkcnn.report.look import look_of
@@ -18,15 +19,22 @@ from rkcnn.report.origin import find_origins
 from rkcnn.report.page_table import HEADS, list_lines
 from rkcnn.report.picture import write_whole
 from rkcnn.report.plots import draw_plots
+from rkcnn.report.verdict import Judgement
 from rkcnn.report.view import View
-from rkcnn.report.words import conclude, footnotes, mark, note_comparisons, title
+from rkcnn.report.words import conclude, mark, note_comparisons, title
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
 
-def write_page(views: Sequence[View], path: Path) -> Path:
-    """Write one HTML file that needs nothing else, neither files nor a network; of one view or more."""
+Judged = Mapping[str, Sequence[Judgement]]
+
+
+def write_page(views: Sequence[View], path: Path, judgements: Judged | None = None) -> Path:
+    """Write one HTML file that needs nothing else, neither files nor a network; of one view or more.
+
+    `judgements` are the paper's claims by pace; without them they are judged from the runs of these views alone.
+    """
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -39,7 +47,7 @@ def write_page(views: Sequence[View], path: Path) -> Path:
         version=__version__,
         heads=HEADS,
         parts=parts,
-        judgements=judge_claims(views),
+        judgements=_judge(views) if judgements is None else judgements,
         origins=find_origins(result for view in views for row in view.rows for result in (*row.results, *row.diverged)),
         facts={part["id"]: {line.at: [line.spec, line.facts] for line in part["lines"]} for part in parts},
         style=Markup(_read("page.css")),
@@ -47,6 +55,11 @@ def write_page(views: Sequence[View], path: Path) -> Path:
     )
     write_whole(path, text.encode())
     return path
+
+
+def _judge(views: Sequence[View]) -> Judged:
+    runs = [run for view in views for row in view.rows for run in zip(row.folders, row.results, strict=True)]
+    return {pace: judge_claims(runs, pace) for pace in dict.fromkeys(view.pace for view in views)}
 
 
 def _read(name: str) -> str:

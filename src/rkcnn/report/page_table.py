@@ -26,6 +26,9 @@ HEADS = (
 )
 
 
+TIED = "\u00a0"  # keeps a number and its unit, or the ends of an interval, on one line
+
+
 class Cell(NamedTuple):
     """`value` is what it is sorted by, None always last; `note` is shown on hovering and by a mark."""
 
@@ -70,7 +73,7 @@ def list_lines(view: View, found: Sequence[Contrast]) -> list[Line]:
 
 def _cost(check: Check) -> Cell:
     note = f"the records count {check.counted:,}" if check.state == "differs" else check.why
-    return Cell(check.text, _number(check), note)
+    return Cell(check.text.replace(" ", TIED), _number(check), note)
 
 
 def _number(check: Check) -> float | None:
@@ -94,7 +97,7 @@ def _against(contrast: Contrast | None, digits: int) -> Cell:
     value, interval, *_ = contrast.difference
     text = signed(value, digits)
     if interval is not None:
-        text += f" [{signed(interval[0], digits)}, {signed(interval[1], digits)}]"
+        text += f" [{signed(interval[0], digits)},{TIED}{signed(interval[1], digits)}]"
     return Cell(text, value)
 
 
@@ -113,10 +116,10 @@ def _conclude(view: View, row: Row, contrast: Contrast | None) -> Cell:
     elif contrast.p is None:
         text = f"nothing: {contrast.difference.missing}"
     elif contrast.separable:
-        text = f"errs {'more' if contrast.difference.value > 0 else 'less'} (p {contrast.p:.2g})"
+        text = f"errs {'more' if contrast.difference.value > 0 else 'less'} (p{TIED}{contrast.p:.2g})"
     else:
         counts = dict.fromkeys(str(len(side.results)) for side in (row, contrast.reference))
-        text = f"not separable with {' and '.join(counts)} seeds (p {contrast.p:.2g})"
+        text = f"not separable with {' and '.join(counts)} seeds (p{TIED}{contrast.p:.2g})"
     return Cell(text, text)
 
 
