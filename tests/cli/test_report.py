@@ -47,11 +47,13 @@ def test_recipes_apart(rkcnn: Run, tmp_path: Path) -> None:
 
 
 def test_files(rkcnn: Run, tmp_path: Path) -> None:
-    put_records(tmp_path / "runs", {"ResNet@k=32": (0.004,)})
+    put_records(tmp_path / "runs", {"ResNet@k=32": (0.004, 0.005), "RKCNN-R-2@k=32": (0.003, 0.004)})
     code, out, _ = rkcnn("report", "mnist", "--from", str(tmp_path / "runs"), "-o", str(tmp_path / "out"))
     assert code == 0
     assert f"written   {tmp_path / 'out' / 'mnist.md'}\n" in out
-    assert (tmp_path / "out" / "mnist.csv").is_file()
+    files = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"mnist.md", "mnist.csv", "mnist-forest.svg", "mnist-bands.png", "report.html"} <= files
+    assert out.count("written ") == len(files)
 
 
 @pytest.mark.parametrize(

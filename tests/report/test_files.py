@@ -9,7 +9,7 @@ import pytest
 from report.records import put_records
 from rkcnn.error import InputError
 from rkcnn.record.table import TABLES
-from rkcnn.report.files import write_files
+from rkcnn.report.files import write_files, write_tables
 from rkcnn.report.judged import judge_claims
 from rkcnn.report.view import read_records, view
 
@@ -18,20 +18,21 @@ def test_equal_records_give_equal_files(tmp_path: Path) -> None:
     contents = []
     for name in ("a", "b"):
         put_records(tmp_path / name)
-        judged = {"paper": judge_claims(read_records(tmp_path / name)[0], "paper")}
-        views = [view(TABLES[table], tmp_path / name) for table in ("mnist", "sota-mnist")]
-        paths = list(write_files(views, judged, tmp_path / "out" / name))
-        assert {"mnist.md", "mnist.csv", "sota-mnist.md", "sota-mnist.csv"} <= {path.name for path in paths}
+        judged = judge_claims(read_records(tmp_path / name)[0], "paper")
+        paths = list(write_tables(view(TABLES["mnist"], tmp_path / name), judged, tmp_path))
         contents.append([path.read_bytes() for path in paths])
     assert contents[0] == contents[1]
 
 
 def test_a_table_has_the_claims_that_speak_of_it(tmp_path: Path) -> None:
     put_records(tmp_path)
-    judged = {"paper": judge_claims(read_records(tmp_path)[0], "paper")}
-    list(write_files([view(TABLES[name], tmp_path) for name in ("mnist", "sota-mnist")], judged, tmp_path / "out"))
-    assert "the bottleneck doesn't help ResNet" in (tmp_path / "out" / "mnist.md").read_text(encoding="utf-8")
-    assert "the bottleneck doesn't help" not in (tmp_path / "out" / "sota-mnist.md").read_text(encoding="utf-8")
+    judged = judge_claims(read_records(tmp_path)[0], "paper")
+    texts = []
+    for name in ("mnist", "sota-mnist"):
+        paths = list(write_tables(view(TABLES[name], tmp_path), judged, tmp_path))
+        assert [path.name for path in paths] == [f"{name}.md", f"{name}.csv"]
+        texts.append(paths[0].read_text(encoding="utf-8"))
+    assert ["the bottleneck doesn't help ResNet" in text for text in texts] == [True, False]
 
 
 def test_a_folder_that_cant_be_written(tmp_path: Path) -> None:
