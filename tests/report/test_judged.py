@@ -6,7 +6,7 @@ from pathlib import Path
 
 from report.records import put_records
 from rkcnn.report.claims import CLAIMS
-from rkcnn.report.judged import judge_claims, say_all, speaks_of
+from rkcnn.report.judged import CORRECTION, judge_claims, say_all, speaks_of
 from rkcnn.report.view import read_records
 
 
@@ -50,7 +50,8 @@ def test_a_claim_speaks_of_the_tables_it_compares_in(tmp_path: Path) -> None:
 def test_one_line_a_claim_and_one_for_the_untested(tmp_path: Path) -> None:
     put_records(tmp_path)
     lines = list(say_all(judge_claims(read_records(tmp_path)[0], "paper")))
-    assert len(lines) == 5
-    assert lines[2].startswith("supported (1 of 4 comparisons): the bottleneck doesn't help ResNet (1 of 1 tested")
-    assert lines[2].endswith("34.86 K against 52.23 K on MNIST).")  # its caveat
+    assert len(lines) == 6
+    assert lines[0] == CORRECTION
+    assert lines[3].startswith("supported (1 of 4 comparisons): the bottleneck doesn't help ResNet (1 of 1 tested")
+    assert lines[3].endswith("34.86 K against 52.23 K on MNIST).")  # its caveat
     assert lines[-1].startswith("not yet tested: the same on MNIST with equal norms")
