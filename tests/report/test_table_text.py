@@ -29,6 +29,13 @@ def test_every_row_stands_in_both_blocks(tmp_path: Path) -> None:
     assert "RKCNN-I-2 k=32 and RKCNN-R-2 k=32 are not separable with 5 and 4 seeds" in " ".join(text.split())
 
 
+def test_a_table_of_our_own_has_no_columns_of_theirs(tmp_path: Path) -> None:
+    put_records(tmp_path, {"RKCNN-I-2_2_2@k=80": (0.05, 0.06)}, "scaling")
+    lines = table_text(view(TABLES["scaling"], tmp_path)).splitlines()
+    assert lines[2].split() == ["network", "last", "n", "best"]
+    assert lines[3].split() == ["RKCNN-I-2_2_2@k=80", "5.50±0.71", "2/3", "4.98(5.48±0.71)"]
+
+
 @pytest.mark.parametrize("table", list(TABLES))
 def test_a_whole_table_fits_the_terminal(tmp_path: Path, table: str) -> None:
     data, seeds = TABLES[table].data, TABLES[table].seeds

@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from rkcnn.report.compare import compare
 from rkcnn.report.cost_check import Check, short
-from rkcnn.report.entry import decimals, entries
+from rkcnn.report.entry import decimals, entries, is_filled
 from rkcnn.report.footnotes import footnotes
 from rkcnn.report.judged import say_all
 from rkcnn.report.verdict import Judgement
@@ -68,8 +68,8 @@ def _fill(text: str, first: str = "- ", rest: str = "  ") -> list[str]:
 
 
 def _columns(rows: Sequence[Sequence[str]], words: Sequence[int] = (0,)) -> Iterator[str]:
-    """Words begin at the left, numbers end at the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    """Words begin at the left, numbers end at the right; a column with nothing in it is left out."""
+    columns = list(zip(*rows, strict=True))
+    widths = {i: max(map(len, column)) for i, column in enumerate(columns) if is_filled(column[1:])}
     for row in rows:
-        cells = zip(row, widths, strict=True)
-        yield "  ".join(cell.ljust(w) if i in words else cell.rjust(w) for i, (cell, w) in enumerate(cells))
+        yield "  ".join(row[i].ljust(width) if i in words else row[i].rjust(width) for i, width in widths.items())
