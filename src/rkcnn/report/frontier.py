@@ -78,6 +78,7 @@ def draw_frontier(view: View, cost: Cost) -> Figure | None:
     names = place_labels(axes, places, [point.row.spec for point in points], colours, [*bars, *stairs])
     for point, name in zip(points, names, strict=True):
         name.set_gid(f"name-{point.at}")
+    figure.set_layout_engine("none")  # the names were placed in this layout
     return figure
 
 
