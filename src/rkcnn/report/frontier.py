@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import sqrt
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rkcnn.report.labels import Line, Place, place_labels
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 Cost = Literal["params", "flops", "seconds"]
 COSTS: tuple[Cost, ...] = ("params", "flops", "seconds")
 _WORDS = {"params": "parameters", "flops": "FLOPs an image (2 × MAC)", "seconds": "training time a run"}
-_UNITS = {
-    "params": ((1e6, "million"), (1e3, "thousand")),
-    "flops": ((1e9, "G"), (1e6, "M")),
-    "seconds": ((3600.0, "h"), (60.0, "min"), (1.0, "s")),
+_UNITS = {  # from where on, in what, called what
+    "params": ((1e6, 1e6, "million"), (0, 1e3, "thousand")),
+    "flops": ((1e9, 1e9, "G"), (0, 1e6, "M")),
+    "seconds": ((10_000, 3600, "h"), (180, 60, "min"), (0, 1, "s")),
 }
 
 
@@ -58,7 +59,8 @@ def draw_frontier(view: View, cost: Cost) -> Figure | None:
     ]
     if not points:
         return None
-    unit, letter = next((u for u in _UNITS[cost] if u[0] <= 2 * min(p.cost for p in points)), _UNITS[cost][-1])
+    middle = sqrt(min(p.cost for p in points) * max(p.cost for p in points))
+    unit, letter = next((unit, letter) for least, unit, letter in _UNITS[cost] if middle >= least)
     places = [(p.cost / unit, 100 * p.error.mean) for p in points]
     figure = Figure(figsize=(6.4, 4.8), layout="constrained")
     axes = figure.subplots()
@@ -76,6 +78,7 @@ def draw_frontier(view: View, cost: Cost) -> Figure | None:
     names = place_labels(axes, places, [point.row.spec for point in points], colours, [*bars, *stairs])
     for point, name in zip(points, names, strict=True):
         name.set_gid(f"name-{point.at}")
+    figure.set_layout_engine("none")  # the names were placed in this layout
     return figure
 
 

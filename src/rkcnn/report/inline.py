@@ -42,7 +42,7 @@ def inline_svg(figure: Figure, prefix: str, title: str, families: Mapping[int, s
     svg = re.sub(r" font-family: [^;\"]*;?", "", svg)
     svg = re.sub(r"<[^>]+>", _shorten, svg)
     svg = re.sub(r"#[0-9a-f]{6}\b", lambda colour: follow_page(colour[0]), svg)
-    svg = re.sub(r"\b(id=\"|url\(#|href=\"#)", rf"\1{prefix}-", svg)
+    svg = re.sub(r"\b(id=\"|url\(#|href=\"#)", rf"\1{prefix}-", svg.replace("xlink:href", "href"))
 
     def tell(match: re.Match[str]) -> str:
         kind, row = match[1], int(match[2])
@@ -50,12 +50,10 @@ def inline_svg(figure: Figure, prefix: str, title: str, families: Mapping[int, s
         return f'{match[0]} class="{kind}" data-row="{row}" data-family="{escape(families[row])}"{focus}'
 
     svg = re.sub(rf"id=\"{prefix}-(point|name)-(\d+)\"", tell, svg)
-    width = re.search(r"viewBox=\"0 0 ([\d.]+)", svg)
-    assert width
-    head = (
-        f'<svg class="plot" role="group" aria-label="{escape(title)}" style="max-width: {1.6 * float(width[1]):.0f}px"'
-    )
-    return Markup(re.sub(r"<svg xmlns:xlink=\S+ width=\"\S+\" height=\"\S+\"", lambda _: head, svg, count=1))
+    box = re.search(r"viewBox=\"0 0 ([\d.]+) [\d.]+\"", svg)
+    assert box
+    look = f'class="plot" role="group" aria-label="{escape(title)}" style="max-width: {1.6 * float(box[1]):.0f}px"'
+    return Markup(f"<svg {box[0]} {look}>" + svg[svg.index(">") + 1 :])
 
 
 def _shorten(tag: re.Match[str]) -> str:

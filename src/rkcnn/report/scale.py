@@ -18,6 +18,8 @@ def scale_log(axes: Axes, which: Literal["x", "y"], values: Sequence[float]) -> 
     span = max(values) / min(values)
     ticks = next((ticks for most, ticks in _TICKS if span < most), (1,))
     axes.set(**{f"{which}scale": "log"})
+    if span == 1:
+        axes.set(**{f"{which}lim": (values[0] / 1.5, values[0] * 1.5)})  # matplotlib would take two decades
     axis = getattr(axes, f"{which}axis")
     axis.set_major_locator(LogLocator(10, ticks))
     axis.set_minor_locator(NullLocator())
