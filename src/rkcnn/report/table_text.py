@@ -16,7 +16,7 @@ from rkcnn.report.words import conclude, mark, note_comparisons, tag, title
 
 WIDTH = 100
 ERRORS = ("network", "theirs", "last", "n", "best", "Δ last", "Δ best")
-COSTS = ("network", "params", "counted", "", "FLOPs", "counted", "")
+COSTS = ("network", "params", "our params", "", "FLOPs", "our FLOPs", "")
 
 
 def table_text(view: View) -> str:
@@ -40,7 +40,7 @@ def _lines(view: View) -> Iterator[str]:
     errors = [(start + e.label, e.theirs, e.last, e.seeds, e.best, e.last_difference, e.best_difference) for e in rows]
     yield from _columns((ERRORS, *errors))
     yield ""
-    yield "Costs as printed and as counted in the records (FLOPs of one image, by the paper's rule)"
+    yield "Costs: the paper's, and ours as the records counted them (FLOPs of one image, by the paper's rule)"
     costs = [(start + e.label, *_cost(e.params), *_cost(e.flops)) for e in rows]
     yield from _columns((COSTS, *costs), words=(0, 3, 6))
     yield ""
