@@ -19,7 +19,7 @@ from hypothesis import settings
 settings.register_profile("rkcnn", deadline=None)  # a shared core can be slow for a moment
 settings.load_profile("rkcnn")
 
-MAY_SKIP = ("GPU", "timm", "../shared")  # everything else must be there when CI=true
+MAY_SKIP = ("GPU", "timm", "../shared", "Chromium")  # everything else must be there when CI=true
 
 
 torch.set_num_threads(1)  # two workers with two threads each on two cores run 6 times slower than with one each
@@ -66,7 +66,7 @@ def rows(once: Callable[[str, Callable[[Path], object]], Path]) -> list[dict[str
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """With CI=true a skip for a missing extra, browser or compiler is a failure."""
+    """With CI=true a skip for a missing extra or compiler is a failure."""
     report = yield
     if os.environ.get("CI") == "true" and report.skipped and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)

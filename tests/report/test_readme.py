@@ -8,23 +8,42 @@ from typing import Any
 import pytest
 
 from rkcnn.error import InputError
+from rkcnn.report.claims import CLAIMS
 from rkcnn.report.paper import slip_table
-from rkcnn.report.readme import END, START, between, cost_table
+from rkcnn.report.readme import COSTS, RESULTS, between, cost_table, write_between
+from rkcnn.report.results_section import write_results
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_cost_table_is_current(rows: list[dict[str, Any]]) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert between(readme, cost_table(rows)) == readme, "run python -m rkcnn.report.readme"
+    assert between(readme, COSTS, cost_table(rows)) == readme, "run python -m rkcnn.report.readme"
+
+
+def test_the_results_are_current() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert between(readme, RESULTS, write_results(ROOT / "results")) == readme, "run rkcnn report --readme README.md"
 
 
 def test_the_table_of_slips_is_current() -> None:
     assert slip_table() in (ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
 
 
-def test_only_what_stands_between_the_markers_changes() -> None:
-    text = f"before\n{START}\nold\n{END}\nafter"
-    assert between(text, "new") == f"before\n{START}\nnew\n{END}\nafter"
+def test_only_what_stands_between_the_markers_changes(tmp_path: Path) -> None:
+    start, end = RESULTS
+    text = f"before\n{start}\nold\n{end}\nafter"
+    assert between(text, RESULTS, "new") == f"before\n{start}\nnew\n{end}\nafter"
     with pytest.raises(InputError, match="lacks"):
-        between("no markers", "new")
+        between("no markers", RESULTS, "new")
+    path = tmp_path / "README.md"
+    path.write_text(text)
+    write_between(path, RESULTS, "± new")
+    assert path.read_text(encoding="utf-8") == f"before\n{start}\n± new\n{end}\nafter"
+    with pytest.raises(InputError, match="can't be read as text"):
+        write_between(tmp_path / "none", RESULTS, "new")
+
+
+def test_the_claims_of_the_docs_are_current() -> None:
+    table = "".join(f"| `{claim.id}` | {claim.short} |\n" for claim in CLAIMS)
+    assert table in (ROOT / "docs" / "report.md").read_text(encoding="utf-8")

@@ -13,24 +13,34 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours: told apart by colour-blind readers, and by their lightness in grey print.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
+SKY, AMBER, PINK, BLACK = "#56B4E9", "#E69F00", "#CC79A7", "#000000"
 
 
 def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
     """Write stem.svg and stem.png, each whole or not at all, and return their paths."""
-    from matplotlib import rc_context
-
     paths = stem.with_name(f"{stem.name}.svg"), stem.with_name(f"{stem.name}.png")
     for path in paths:
-        content = io.BytesIO()
-        kind = path.suffix[1:]
-        # Text stays text, and equal figures are equal files.
-        with rc_context({"svg.fonttype": "none", "svg.hashsalt": "rkcnn"}):
-            figure.savefig(content, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
-        part = path.with_name(f".{path.name}.part")
-        with writing_to(path, "name another folder"):
-            try:
-                part.write_bytes(content.getvalue())
-                part.replace(path)
-            finally:
-                part.unlink(missing_ok=True)
+        write_whole(path, render(figure, path.suffix[1:]))
     return paths
+
+
+def render(figure: Figure, kind: str, transparent: bool = False) -> bytes:
+    """The file of a figure, `kind` svg or png: text stays text, and equal figures are equal files."""
+    from matplotlib import rc_context
+
+    content = io.BytesIO()
+    metadata = {"Date": None} if kind == "svg" else None
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "rkcnn"}):
+        figure.savefig(content, format=kind, dpi=150, transparent=transparent, metadata=metadata)
+    return content.getvalue()
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    with writing_to(path, "name another folder"):
+        try:
+            part.write_bytes(content)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)

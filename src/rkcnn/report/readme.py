@@ -1,4 +1,4 @@
-"""The part of the README that is written by code: python -m rkcnn.report.readme README.md"""
+"""What code writes into the README: costs (python -m rkcnn.report.readme README.md) and, by rkcnn report, results."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rkcnn.data.disk import writing_to
 from rkcnn.error import InputError
 from rkcnn.report.paper import SLIPS, TABLES
 
-START, END = "<!-- costs: python -m rkcnn.report.readme writes this -->", "<!-- /costs -->"
+COSTS = "<!-- costs: python -m rkcnn.report.readme writes this -->", "<!-- /costs -->"
+RESULTS = "<!-- results: rkcnn report --readme writes this -->", "<!-- /results -->"
 SHOWN = (
     ("MNIST", "tb:MNIST", "ResNet@k=32"),
     ("MNIST", "tb:MNIST", "RKNet-rk4_38@k=32"),
@@ -53,18 +55,28 @@ def cost_table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def between(text: str, part: str) -> str:
-    """The text with whatever stood between the markers replaced."""
-    before, start, rest = text.partition(START)
-    _, end, after = rest.partition(END)
+def between(text: str, markers: tuple[str, str], part: str) -> str:
+    """The text with whatever stood between two markers replaced."""
+    before, start, rest = text.partition(markers[0])
+    _, end, after = rest.partition(markers[1])
     if not start or not end:
-        raise InputError(f"nothing to write between: the text lacks {START} or {END}")
-    return f"{before}{START}\n{part}\n{END}{after}"
+        raise InputError(f"nothing to write between: the text lacks {' or '.join(markers)}")
+    return f"{before}{start}\n{part}\n{end}{after}"
+
+
+def write_between(path: Path, markers: tuple[str, str], part: str) -> None:
+    """The same in a file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} can't be read as text: {error}; name a README that has {markers[0]}") from None
+    with writing_to(path, "name a file that can be written"):
+        path.write_text(between(text, markers, part), encoding="utf-8")
 
 
 def main(path: Path) -> None:
     rows = json.loads(subprocess.check_output([sys.executable, "-m", "rkcnn", "models", "--json"]))
-    path.write_text(between(path.read_text(encoding="utf-8"), cost_table(rows)), encoding="utf-8")
+    write_between(path, COSTS, cost_table(rows))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,90 @@
+"""rkcnn report: tables of results beside the paper's."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from rkcnn.error import InputError
+
+if TYPE_CHECKING:
+    from rkcnn.report.view import Found, View
+
+
+def report(
+    table: str | None = None,
+    /,
+    *,
+    from_: Path | None = None,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    recipe: str | None = None,
+    readme: Path | None = None,
+) -> None:
+    """Print the paper's table with ours beside it: errors, costs, comparisons, what they allow one to say.
+
+    Parameters
+    ----------
+    table
+        One of the tables of `rkcnn reproduce`; all that have results, if none is named.
+    from_
+        The folder whose results are read: runs, or results for --readme.
+    output
+        A folder for TABLE.md and TABLE.csv of each table, the plots and report.html.
+    recipe
+        paper, fast or smoke; the first of them that has results, if none is named. They are never mixed.
+    readme
+        Write the results section of this README from published results instead, between its markers.
+    """
+    if readme is not None:
+        _write_readme(readme, from_ or Path("results"), table, output, recipe)
+        return
+    from rkcnn.report.judged import judge_claims, speaks_of
+    from rkcnn.report.table_text import claims_text, table_text
+    from rkcnn.report.view import read_records
+
+    folder = from_ or Path("runs")
+    records, unreadable = read_records(folder)
+    for trouble in unreadable:
+        print(f"rkcnn: {trouble}", file=sys.stderr)
+    views = _find(table, records, folder, recipe)
+    judgements = {pace: judge_claims(records, pace) for pace in dict.fromkeys(view.pace for view in views)}
+    for view in views:
+        print(table_text(view))
+    for pace, judged in judgements.items():
+        print(claims_text([each for each in judged if table is None or speaks_of(each, table)], pace), end="")
+    if output is not None:
+        from rkcnn.report.files import write_files
+
+        for path in write_files(views, judgements, output):
+            print(f"written   {path}")
+
+
+def _find(table: str | None, records: Found, folder: Path, pace: str | None) -> list[View]:
+    from rkcnn.record.table import PACES, TABLES, find_table
+    from rkcnn.report.view import view_of
+
+    if pace is not None and pace not in PACES:
+        raise InputError(f"--recipe {pace} given; a table is trained by {', '.join(PACES)}")
+    tables = [find_table(table)] if table is not None else list(TABLES.values())
+    views = [seen for each in tables if not (seen := view_of(each, records, pace)).empty]
+    if not views:
+        what = f"of the table {table}" if table else "of any table"
+        how = f" by its {pace} recipe" if pace else ""
+        raise InputError(
+            f"no results {what}{how} below {folder}; make some with rkcnn reproduce {table or 'mnist'}, or name "
+            "another folder with --from"
+        )
+    return views
+
+
+def _write_readme(readme: Path, folder: Path, table: str | None, output: Path | None, pace: str | None) -> None:
+    from rkcnn.report.readme import RESULTS, write_between
+    from rkcnn.report.results_section import write_results
+
+    if table is not None or output is not None or pace is not None:
+        raise InputError("--readme given with a table, -o or --recipe; it goes alone, or with --from")
+    write_between(readme, RESULTS, write_results(folder))
+    print(f"written   {readme}, from {folder}")

@@ -1,0 +1,81 @@
+"""The rows of a table against one of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rkcnn.data.sets import SETS
+from rkcnn.record.table import Table
+from rkcnn.report.errors import PLACES, printed_error
+from rkcnn.report.mistakes import find_mistakes
+from rkcnn.report.proportion import McNemar, mcnemar
+from rkcnn.report.statistics import Difference, Permutation, holm, permute, welch
+from rkcnn.report.view import Row, View
+
+LEVEL = 0.95
+OWN_REFERENCES = {"ablation": "RKCNN-I-2_2_2@k=120", "scaling": "RKCNN-I-2_2_2@k=80"}
+
+
+class Contrast(NamedTuple):
+    """One row against the table's reference: differences are row - reference, of last-epoch errors.
+
+    `p` is Welch's, corrected by Holm over all contrasts of the table; it decides. The permutation's stands beside it
+    uncorrected: its smallest value, times the number of contrasts, may exceed any level.
+    """
+
+    row: Row
+    reference: Row
+    difference: Difference
+    p: float | None
+    permutation: Permutation
+    mcnemar: McNemar | None  # seed 0 against seed 0, where both have predictions and the labels are here
+
+    @property
+    def separable(self) -> bool:
+        return self.p is not None and self.p < 1 - LEVEL
+
+
+def compare(view: View) -> list[Contrast]:
+    """Every row that has two runs or more against its reference, if that has; in the table's order."""
+    rows = {row.spec: row for row in view.rows}
+    pairs = [
+        (row, other)
+        for row in view.rows
+        if (other := rows[reference_of(view.table, row.spec)]) is not row and min(_count(row), _count(other)) > 1
+    ]
+    differences = [welch(_errors(row), _errors(other), LEVEL) for row, other in pairs]
+    corrected = iter(holm([difference.p for difference in differences if difference.p is not None]))
+    data = SETS[view.table.data_at(view.pace)]
+    compared = {row.spec: row for pair in pairs for row in pair}
+    mistakes = {spec: find_mistakes(row, data) for spec, row in compared.items()}
+    contrasts = []
+    for (row, other), difference in zip(pairs, differences, strict=True):
+        one, two = mistakes[row.spec], mistakes[other.spec]
+        judged = mcnemar(one.tolist(), two.tolist()) if one is not None and two is not None else None
+        p = None if difference.p is None else next(corrected)
+        contrasts.append(Contrast(row, other, difference, p, permute(_errors(row), _errors(other)), judged))
+    return contrasts
+
+
+def reference_of(table: Table, spec: str) -> str:
+    """What a row is compared with: the RKCNN of the lowest error in the paper, so that ours don't choose it.
+
+    In the norms table it is that of the row's norm, in our other tables the network they start from.
+    """
+    if table.name in OWN_REFERENCES:
+        return OWN_REFERENCES[table.name]
+    if table.name == "norms":
+        half = len(table.specs) // 2  # all group norm, then all batch norm
+        same = table.specs[:half] if spec in table.specs[:half] else table.specs[half:]
+        return next(name for name in same if name.startswith("RKCNN-R-"))
+    place, column = PLACES[table.name]
+    printed = ((printed_error(place, name, column), name) for name in table.specs if name.startswith("RKCNN-"))
+    return min((cell.lowest, name) for cell, name in printed if cell and cell.lowest is not None)[1]
+
+
+def _count(row: Row) -> int:
+    return len(row.results)
+
+
+def _errors(row: Row) -> list[float]:
+    return [result.error for result in row.results if result.error is not None]

@@ -1,0 +1,62 @@
+"""Costs in the records beside the paper's cells."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rkcnn.report.errors import PLACES
+from rkcnn.report.paper import SLIPS, TABLES, agrees
+from rkcnn.report.view import Row, View
+
+NAMES = {"params": "params", "params_100": "params", "flops": "FLOPs"}
+LETTERS = {1e3: "K", 1e6: "M", 1e9: "G"}
+
+
+class Check(NamedTuple):
+    """One cost of a row; `state` is agrees, slip, differs, not counted (no record), or - (no cell to check)."""
+
+    column: str
+    printed: str | None  # with its unit
+    counted: int | None
+    state: str
+    why: str | None = None  # of a slip
+
+    @property
+    def text(self) -> str:
+        """What is printed, or, where the paper has no cell, what was counted."""
+        if self.printed is not None or self.counted is None:
+            return self.printed or "-"
+        return short(self.counted)
+
+
+def check_costs(view: View, row: Row) -> tuple[Check, Check]:
+    """Parameters, and FLOPs by the paper's rule; smoke sees digits, so its counts check tables of digits alone."""
+    place = PLACES.get(view.table.name)
+    if place is None:
+        return Check("params", None, row.params, "-"), Check("flops", None, row.paper_flops, "-")
+    params = "params_100" if view.table.data == "cifar100" else "params"
+    return _check(view, place[0], row, params, row.params), _check(view, place[0], row, "flops", row.paper_flops)
+
+
+def short(count: int, digits: int = 2) -> str:
+    """8.43 M"""
+    unit = next((unit for unit in (1e9, 1e6, 1e3) if count >= unit), None)
+    return str(count) if unit is None else f"{count / unit:.{digits}f} {LETTERS[unit]}"
+
+
+def _check(view: View, place: str, row: Row, column: str, counted: int | None) -> Check:
+    table = TABLES[place]
+    cells = table.rows.get(row.spec)
+    digits = getattr(cells, column) if cells else None
+    if view.pace == "smoke" and view.table.data != "mnist":
+        counted = None
+    if digits is None:
+        return Check(column, None, counted, "-")
+    unit = table.flops_unit if column == "flops" else table.params_unit
+    printed = f"{digits} {LETTERS[unit]}"
+    if counted is None:
+        return Check(column, printed, None, "not counted")
+    if agrees(counted, digits, unit):
+        return Check(column, printed, counted, "agrees")
+    why = SLIPS.get((place, row.spec, column))
+    return Check(column, printed, counted, "slip" if why else "differs", why)

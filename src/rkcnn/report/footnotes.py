@@ -1,0 +1,79 @@
+"""How a table is to be read: how theirs was counted, where it came from, how far a test set can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import fmean
+
+from rkcnn.data.sets import SETS
+from rkcnn.report.cost_check import NAMES, check_costs
+from rkcnn.report.entry import percent
+from rkcnn.report.proportion import sampling_error
+from rkcnn.report.view import View
+
+NORMS = (
+    "The blocks of RKCNN, DenseNet and CliqueNet have batch norm here, the others group norm (docs/spec.md, 3.5): a "
+    "difference between the two groups may be the norm's. The table `norms` separates them."
+)
+
+
+def footnotes(view: View) -> Iterator[str]:
+    """One sentence or two each; about this table alone."""
+    yield from _note_theirs(view)
+    yield from _note_costs(view)
+    sampling = note_sampling(view)
+    if sampling:
+        yield sampling
+    if view.table.data == "mnist" and view.table.name != "norms" and view.pace != "smoke":
+        yield NORMS
+    for row in view.rows:
+        if row.diverged:
+            seeds = ", ".join(str(result.run["seed"]) for result in row.diverged)
+            yield f"{row.label} diverged with seed {seeds}: {row.diverged[0].status.removeprefix('diverged: ')}."
+
+
+def note_sampling(view: View) -> str:
+    """The test set is a sample itself, which more seeds don't mend; empty where there is nothing to say it of."""
+    means = [row.last.mean for row in view.rows if row.last]
+    if not means or view.pace == "smoke":
+        return ""
+    images = SETS[view.table.data_at(view.pace)].test.images
+    error = fmean(means)
+    spread = sampling_error(error, images)
+    return (
+        f"The test set is a sample too: an error of {percent(error, 2)} % of {images:,} images is known to "
+        f"±{percent(spread.se, 2)} points (one standard error; 95 %: ±{percent(spread.half, 2)}), however many seeds."
+    )
+
+
+def _note_theirs(view: View) -> Iterator[str]:
+    if any(row.printed for row in view.rows):
+        yield (
+            "Errors in percent. theirs: lowest(mean±std) over the paper's runs, each counted at its best epoch on the "
+            "test set; best: ours, counted so; last: ours after the last epoch, mean±std, the fairer number, since "
+            "nothing was chosen by the test set; n: seeds; Δ: our mean minus theirs."
+        )
+    else:
+        yield "Errors in percent; last: mean±std after the last epoch, best: lowest(mean±std) of the best epochs."
+    quoted = [row.printed.quoted for row in view.rows if row.printed and row.printed.quoted]
+    if quoted:
+        yield (
+            f"* quoted by the paper from {'; '.join(dict.fromkeys(quoted))}: trained by their own recipes. Ours beside "
+            f"them is trained by this table's ({view.table.recipe_at(view.pace)}), so a difference may be the recipe's."
+        )
+    notes: dict[str, list[str]] = {}
+    for row in view.rows:
+        if row.printed and row.printed.note:
+            notes.setdefault(row.printed.note, []).append(f"{row.label} ({row.printed.printed})")
+    for note, rows in notes.items():
+        yield f"Theirs of {', '.join(rows)}: {note}."
+
+
+def _note_costs(view: View) -> Iterator[str]:
+    for row in view.rows:
+        for check in check_costs(view, row):
+            if check.state == "slip":
+                yield f"{row.label}, {NAMES[check.column]}: {check.why}."
+            elif check.state == "differs":
+                cell = f"{row.label}, {NAMES[check.column]}"
+                yield f"{cell}: the paper has {check.printed}, the records {check.counted:,}."

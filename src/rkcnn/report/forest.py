@@ -1,0 +1,93 @@
+"""Differences of errors against one network, each with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from rkcnn.data.sets import SETS
+from rkcnn.error import InputError
+from rkcnn.report.compare import reference_of
+from rkcnn.report.look import look_of
+from rkcnn.report.picture import BLACK, GREY
+from rkcnn.report.proportion import sampling_error
+from rkcnn.report.statistics import Difference, welch
+from rkcnn.report.view import Row, View
+from rkcnn.report.words import mark
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def draw_forest(view: View, reference: str | None = None) -> Figure | None:
+    """Last-epoch mean minus the reference's, with Welch's 95 % interval; None with nothing to compare.
+
+    The reference is the table's own (`reference_of`), or, where that has no run, the RKCNN that errs least. Shaded is
+    one standard error of the test set itself at the references' error: a difference within it may not outlive another
+    test set, however narrow its interval over the seeds.
+    """
+    from matplotlib.figure import Figure
+
+    rows = [row for row in view.rows if row.last is not None]
+    pairs = [(row, other) for row in rows if (other := _find_reference(view, rows, row, reference)) is not row]
+    if not pairs:
+        return None
+    pairs.sort(key=lambda pair: _mean(pair[0]) - _mean(pair[1]))
+    references = list(dict.fromkeys(other.spec for _, other in pairs))
+    figure = Figure(figsize=(6.4, 1.6 + 0.28 * len(pairs)), layout="constrained")
+    axes = figure.subplots()
+    title = f"{view.table.name}: error minus that of {' or of '.join(references)}\n{mark(view)}"
+    axes.set_title(title.rstrip(), fontsize=10)
+    axes.set_xlabel("difference of last-epoch means, percentage points (worse to the right)")
+    images = SETS[view.table.data_at(view.pace)].test.images
+    se = 100 * sampling_error(fmean(_mean(other) for _, other in pairs), images).se
+    axes.axvspan(-se, se, color=GREY, alpha=0.18, linewidth=0, label=f"± one standard error of the test set, {se:.2f}")
+    axes.axvline(0, color=BLACK, linewidth=0.9)
+    for y, (row, other) in enumerate(pairs):
+        _draw_row(axes, y, row, welch(_errors(row), _errors(other)), view.rows.index(row))
+    axes.set_yticks(range(len(pairs)), [row.spec for row, _ in pairs], fontsize=8)
+    axes.set_ylim(len(pairs) - 0.4, -0.6)  # the least error on top
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", alpha=0.25, linewidth=0.6)
+    figure.legend(loc="outside lower center", frameon=False, fontsize=8)
+    return figure
+
+
+def _find_reference(view: View, rows: Sequence[Row], row: Row, name: str | None) -> Row:
+    """The row named, the table's, or the best of ours: of those that have a result."""
+    named = {row.spec: row for row in rows}
+    if name is not None and name not in named:
+        raise InputError(f"no finished run of {name!r} to compare with; rows with results are {', '.join(named)}")
+    found = named.get(name or reference_of(view.table, row.spec))
+    ours = [row for row in rows if row.family.startswith("RKCNN")]
+    return found or min(ours or rows, key=_mean)
+
+
+def _draw_row(axes: Axes, y: int, row: Row, found: Difference, index: int) -> None:
+    colour, marker, size = look_of(row.family)
+    value = 100 * found.value
+    text = f"{value:+.3f}"
+    if found.interval is not None:
+        low, high = (100 * bound for bound in found.interval)
+        axes.plot([low, high], [y, y], color=colour, linewidth=1.6, solid_capstyle="butt")
+        text += f"  [{low:+.3f}, {high:+.3f}]"
+    else:
+        text += "  (no interval)"
+    filled = "full" if found.interval is not None else "none"  # no interval: a hollow point
+    axes.plot(value, y, marker, color=colour, markersize=size, fillstyle=filled, gid=f"point-{index}")
+    axes.annotate(
+        text, (1, y), xycoords=("axes fraction", "data"), xytext=(6, 0), textcoords="offset points", va="center",
+        fontsize=8, annotation_clip=False,
+    )  # fmt: skip
+
+
+def _errors(row: Row) -> list[float]:
+    return [result.error for result in row.results if result.error is not None]
+
+
+def _mean(row: Row) -> float:
+    assert row.last is not None
+    return row.last.mean

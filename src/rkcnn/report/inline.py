@@ -1,0 +1,61 @@
+"""A figure as a part of a page: its colours follow the page's, its points can be asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rkcnn.report import picture
+from rkcnn.report.picture import render
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+    from matplotlib.figure import Figure
+
+COLOURS = ("blue", "orange", "green", "grey", "sky", "amber", "pink")
+_VARIABLES = {
+    **{getattr(picture, name.upper()).lower(): f"var(--{name})" for name in COLOURS},
+    "#000000": "var(--ink)",
+    "#ffffff": "var(--paper)",
+    "#b0b0b0": "var(--rule)",
+}
+
+
+def follow_page(colour: str) -> str:
+    """A figure's colour as the page's variable, which dark mode changes."""
+    return _VARIABLES.get(colour.lower(), colour)
+
+
+def inline_svg(figure: Figure, prefix: str, title: str, families: Mapping[int, str]) -> Markup:
+    """The figure's SVG for a page that holds several; `families` are those of its points, by row.
+
+    Ids begin with `prefix`, colours are the page's variables, text has the page's size and no font of its own.
+    Points and names (gid point-3, name-3) carry data-row and data-family; points can be focused.
+    """
+    from markupsafe import Markup, escape
+
+    svg = render(figure, "svg", transparent=True).decode()
+    svg = svg[svg.index("<svg") :]
+    # Matplotlib's own rule is for a file by itself: here it would hold for the whole page (page.css has it for plots).
+    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r" font-family: [^;\"]*;?", "", svg)
+    svg = re.sub(r"<[^>]+>", _shorten, svg)
+    svg = re.sub(r"#[0-9a-f]{6}\b", lambda colour: follow_page(colour[0]), svg)
+    svg = re.sub(r"\b(id=\"|url\(#|href=\"#)", rf"\1{prefix}-", svg.replace("xlink:href", "href"))
+
+    def tell(match: re.Match[str]) -> str:
+        kind, row = match[1], int(match[2])
+        focus = ' tabindex="0"' if kind == "point" else ""
+        return f'{match[0]} class="{kind}" data-row="{row}" data-family="{escape(families[row])}"{focus}'
+
+    svg = re.sub(rf"id=\"{prefix}-(point|name)-(\d+)\"", tell, svg)
+    box = re.search(r"viewBox=\"0 0 ([\d.]+) [\d.]+\"", svg)
+    assert box
+    look = f'class="plot" role="group" aria-label="{escape(title)}" style="max-width: {1.6 * float(box[1]):.0f}px"'
+    return Markup(f"<svg {box[0]} {look}>" + svg[svg.index(">") + 1 :])
+
+
+def _shorten(tag: re.Match[str]) -> str:
+    """Coordinates to 0.01 points: half the bytes of a figure. Not the text, which stands outside of tags."""
+    return re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", tag[0])

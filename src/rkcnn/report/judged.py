@@ -1,0 +1,62 @@
+"""The paper's claims, judged from the tables at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rkcnn.record.table import TABLES
+from rkcnn.report.claims import CLAIMS
+from rkcnn.report.verdict import Judgement, judge
+from rkcnn.report.view import Found, view_of
+
+CORRECTION = (
+    "Each claim is corrected for its own comparisons, the table for all of its: a pair may separate here and not there."
+)
+
+
+def judge_claims(records: Found, pace: str) -> list[Judgement]:
+    """Every claim from all tables at one pace, since a claim may speak of several; smoke judges nothing."""
+    if pace == "smoke":
+        return []
+    seen = [view_of(table, records, pace) for table in TABLES.values()]
+    errors = {
+        (view.table.name, row.spec): [result.error for result in row.results if result.error is not None]
+        for view in seen
+        for row in view.rows
+        if row.results
+    }
+    params = {
+        row.spec: row.params
+        for view in seen
+        for row in view.rows
+        if view.table.data == "mnist" and row.params is not None
+    }
+    return [judge(claim, errors, params) for claim in CLAIMS] if errors else []
+
+
+def speaks_of(judgement: Judgement, table: str) -> bool:
+    """Whether a claim is judged from the records of this table."""
+    if judgement.claim.kind == "share":
+        return table in ("mnist", "sota-mnist")
+    comparisons = (*(finding.comparison for finding in judgement.findings), *judgement.missing)
+    return any(comparison.table == table for comparison in comparisons)
+
+
+def say_all(judgements: Iterable[Judgement]) -> Iterator[str]:
+    """A line a claim that was tested, and one of all that were not."""
+    waiting = []
+    judgements = list(judgements)
+    if any(judgement.findings for judgement in judgements):
+        yield CORRECTION
+    for judgement in judgements:
+        if judgement.verdict == "not yet tested":
+            waiting.append(judgement.claim.short)
+        else:
+            yield _say(judgement)
+    if waiting:
+        yield f"not yet tested: {'; '.join(waiting)}."
+
+
+def _say(judgement: Judgement) -> str:
+    caveat = f"; {judgement.claim.caveat}" if judgement.claim.caveat and judgement.findings else ""
+    return f"{judgement.heading}: {judgement.claim.short} ({judgement.why}{caveat})."

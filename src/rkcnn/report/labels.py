@@ -1,0 +1,121 @@
+"""Names beside the points of a scatter, none over another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.text import Annotation
+    from numpy.typing import NDArray
+
+    Boxes = NDArray[np.float64]  # (..., 4): left, bottom, right, top, in pixels
+
+Place = tuple[float, float]
+Line = tuple[Place, Place]
+
+ROUNDS = 4
+SIZE = 8.0
+NEXT_TO = 8.0  # points: so near, a name needs no line
+_RINGS = (NEXT_TO, 14.0, 22.0, 32.0, 44.0, 58.0, 74.0)
+_SIDES = tuple(
+    (x, y) for x in (1.0, -1.0, 0.5, -0.5, 0.0) for y in (0.0, 0.5, -0.5, 1.0, -1.0) if max(abs(x), abs(y)) == 1
+)
+_SPOTS = [(x * far, y * far) for far in _RINGS for x, y in _SIDES]
+
+
+def place_labels(
+    axes: Axes, points: Sequence[Place], names: Sequence[str], colours: Sequence[str], lines: Sequence[Line] = ()
+) -> list[Annotation]:
+    """Write each name at a free spot near its point, off the upright and level `lines` as well.
+
+    Greedy, over again while the later names may free a better spot for the earlier ones. A name that doesn't end up
+    next to its point gets a line to it, in its colour.
+    """
+    import numpy as np
+
+    figure = cast("Figure", axes.figure)
+    figure.draw_without_rendering()  # the layout, and with it the scale, is settled by drawing
+    scale = figure.dpi / 72
+    frame = np.array(axes.get_window_extent().extents)
+    pixels = axes.transData.transform(np.array(points))
+    markers = np.hstack([pixels, pixels]) + 5 * scale * np.array([-1, -1, 1, 1])
+    ends = axes.transData.transform(np.array(lines).reshape(-1, 2)).reshape(-1, 2, 2)
+    taken = np.hstack([ends.min(1), ends.max(1)]) + 2 * scale * np.array([-1, -1, 1, 1])
+    spots = np.array(_SPOTS)
+    candidates = [
+        _lay_out(pixel, spots * scale, size) for pixel, size in zip(pixels, _measure(axes, names), strict=True)
+    ]
+    chosen = [0] * len(names)
+    for turn in range(ROUNDS):
+        for i, boxes in enumerate(candidates):
+            others = [candidates[j][chosen[j]] for j in range(len(names)) if j != i and (turn or j < i)]
+            blocked = np.vstack([markers, taken, *others])
+            costs = _cost(boxes, blocked, frame) + _confuse(
+                boxes, pixels, i, np.vstack([np.delete(markers, i, 0), *others])
+            )
+            chosen[i] = int(np.argmin(costs + 0.04 * np.abs(spots).max(1) / NEXT_TO))
+    return [_write(axes, *at) for at in zip(points, names, colours, (_SPOTS[i] for i in chosen), strict=True)]
+
+
+def _measure(axes: Axes, names: Sequence[str]) -> list[Place]:
+    """Width and height in pixels."""
+    sizes = []
+    for name in names:
+        text = axes.text(0, 0, name, fontsize=SIZE, parse_math=False)
+        extent = text.get_window_extent()
+        sizes.append((extent.width, extent.height))
+        text.remove()
+    return sizes
+
+
+def _lay_out(pixel: NDArray[np.float64], shifts: NDArray[np.float64], size: Place) -> Boxes:
+    """The box of a name at every spot: right of its point it begins there, above it stands on it."""
+    import numpy as np
+
+    low = pixel + shifts - np.array(size) * (1 - np.sign(shifts)) / 2
+    return np.hstack([low, low + size])
+
+
+def _cost(boxes: Boxes, blocked: Boxes, frame: Boxes) -> NDArray[np.float64]:
+    """The share of each box that lies over something, and ten times the share that the frame cuts off."""
+    import numpy as np
+
+    area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    over = _overlap(boxes[:, None], blocked[None])
+    over = np.where(over > 0, np.maximum(over, 0.25 * area[:, None]), 0).sum(1)  # a thin line spoils a name, too
+    return (over + 10 * (area - _overlap(boxes, frame))) / area
+
+
+def _overlap(one: Boxes, two: Boxes) -> NDArray[np.float64]:
+    import numpy as np
+
+    sides = np.minimum(one[..., 2:], two[..., 2:]) - np.maximum(one[..., :2], two[..., :2])
+    return np.maximum(sides, 0).prod(-1)
+
+
+def _confuse(boxes: Boxes, pixels: NDArray[np.float64], own: int, across: Boxes) -> NDArray[np.float64]:
+    """What makes a reader take a name for another point's: one nearer than its own, a line to it across others."""
+    import numpy as np
+
+    nearest = np.clip(pixels[None], boxes[:, None, :2], boxes[:, None, 2:])  # of each box to each point
+    far = np.linalg.norm(nearest - pixels[None], axis=-1)
+    nearer = (far < far[:, own : own + 1] + 1).sum(1) - 1
+    way = np.linspace(0.1, 0.9, 7)[None, :, None]
+    path = pixels[own] * (1 - way) + nearest[:, own][:, None] * way
+    hit = (path[:, :, None] > across[None, None, :, :2]) & (path[:, :, None] < across[None, None, :, 2:])
+    return 0.15 * nearer + 0.3 * hit.all(-1).any(1).sum(-1)
+
+
+def _write(axes: Axes, point: Place, name: str, colour: str, spot: Place) -> Annotation:
+    across, up = ((x > 0) - (x < 0) for x in spot)
+    line = {"arrowstyle": "-", "linewidth": 0.8, "color": colour, "shrinkA": 0, "shrinkB": 4,
+        "relpos": ((1 - across) / 2, (1 - up) / 2)}  # fmt: skip
+    return axes.annotate(
+        name, point, xytext=spot, textcoords="offset points", fontsize=SIZE, parse_math=False,
+        ha=("center", "left", "right")[across], va=("center", "bottom", "top")[up],
+        arrowprops=line if max(map(abs, spot)) > NEXT_TO else None,
+    )  # fmt: skip

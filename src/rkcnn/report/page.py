@@ -1,0 +1,102 @@
+"""The report as one file to send: tables, figures, claims, and where the records come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rkcnn import __version__
+from rkcnn.error import InputError
+from rkcnn.report.compare import compare, reference_of
+from rkcnn.report.entry import decimals
+from rkcnn.report.footnotes import footnotes
+from rkcnn.report.inline import follow_page, inline_svg
+from rkcnn.report.judged import judge_claims
+from rkcnn.report.look import look_of
+from rkcnn.report.origin import find_origins
+from rkcnn.report.page_table import HEADS, list_lines
+from rkcnn.report.picture import write_whole
+from rkcnn.report.plots import draw_plots
+from rkcnn.report.verdict import Judgement
+from rkcnn.report.view import View
+from rkcnn.report.words import conclude, mark, note_comparisons, title
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+Judged = Mapping[str, Sequence[Judgement]]
+
+
+def write_page(views: Sequence[View], path: Path, judgements: Judged | None = None) -> Path:
+    """Write one HTML file that needs nothing else, neither files nor a network; of one view or more.
+
+    `judgements` are the paper's claims by pace; without them they are judged from the runs of these views alone.
+    """
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    if not views:
+        raise InputError("no table given for the page; name one, as mnist")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(_read("page.html.jinja"))
+    parts = [_describe(view) for view in views]
+    text = template.render(
+        version=__version__,
+        heads=HEADS,
+        parts=parts,
+        judgements=_judge(views) if judgements is None else judgements,
+        origins=find_origins(result for view in views for row in view.rows for result in (*row.results, *row.diverged)),
+        facts={part["id"]: {line.at: [line.spec, line.facts] for line in part["lines"]} for part in parts},
+        style=Markup(_read("page.css")),
+        script=Markup(_read("page.js")),
+    )
+    write_whole(path, text.encode())
+    return path
+
+
+def _judge(views: Sequence[View]) -> Judged:
+    runs = [run for view in views for row in view.rows for run in zip(row.folders, row.results, strict=True)]
+    return {pace: judge_claims(runs, pace) for pace in dict.fromkeys(view.pace for view in views)}
+
+
+def _read(name: str) -> str:
+    return files("rkcnn.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _describe(view: View) -> dict[str, Any]:
+    contrasts = compare(view)
+    references = dict.fromkeys(reference_of(view.table, row.spec) for row in view.rows)
+    return {
+        "id": f"{view.table.name}-{view.pace}",
+        "name": view.table.name,
+        "title": title(view),
+        "mark": mark(view),
+        "lines": list_lines(view, contrasts),
+        "families": {row.family: follow_page(look_of(row.family).colour) for row in view.rows},
+        "plots": _draw(view),
+        "references": [row.label for row in view.rows if row.spec in references],
+        "comparisons": list(note_comparisons(view, contrasts)),
+        "conclusions": [conclude(contrast, decimals(view)) for contrast in contrasts],
+        "notes": list(footnotes(view)),
+    }
+
+
+CAPTIONS = {
+    "frontier-params": "Error of the last epoch, mean ± sample std over the seeds, against parameters.",
+    "frontier-flops": "The same against the FLOPs of one image.",
+    "frontier-seconds": "The same against training time as it was recorded; runs that share a machine take longer.",
+    "forest": "Differences of means with Welch's 95 % intervals. A hollow point has no interval.",
+    "bands": "Test error by epoch: the mean as a line, the least and the most over the seeds as a band, the other "
+    "networks in grey. The first epochs may lie above the frame.",
+}
+
+
+def _draw(view: View) -> dict[str, tuple[str, Markup]]:
+    families = {i: row.family for i, row in enumerate(view.rows)}
+    return {
+        stem: (CAPTIONS[stem], inline_svg(figure, f"{view.table.name}-{view.pace}-{stem}", CAPTIONS[stem], families))
+        for stem, figure in draw_plots(view).items()
+    }

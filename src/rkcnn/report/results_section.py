@@ -1,0 +1,115 @@
+"""The README's results, from the records that are published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rkcnn.record.table import TABLES
+from rkcnn.report.compare import LEVEL, Contrast, compare
+from rkcnn.report.entry import decimals, percent, printed_mean, signed
+from rkcnn.report.errors import PLACES
+from rkcnn.report.footnotes import NORMS, note_sampling
+from rkcnn.report.judged import judge_claims
+from rkcnn.report.table_markdown import short_table
+from rkcnn.report.view import Found, View, read_records, view_of
+from rkcnn.report.words import count, tag, title
+from rkcnn.train.recipe import recipe_of
+
+
+def write_results(folder: Path) -> str:
+    """The mnist table in short, what it shows and what it can't, the claims; or that there are no runs yet."""
+    records, unreadable = read_records(folder)
+    if unreadable:
+        raise unreadable[0]  # what is published must be whole
+    seen = view_of(TABLES["mnist"], records, "paper")
+    parts = list(_describe(seen, records)) if not seen.empty else []
+    if not parts:
+        parts = ["No run of the paper's MNIST table by its own recipe has been published yet."]
+    others = list(_list_others(records))
+    if others:
+        parts.append(f"Also in `results/`: {'; '.join(others)}. `rkcnn report --from results` shows them.")
+    return "\n\n".join(parts)
+
+
+def _describe(view: View, records: Found) -> Iterator[str]:
+    yield _introduce(view)
+    yield short_table(view)
+    contrasts = compare(view)
+    shown = [agree_with_paper(view), *_say_contrasts(view, contrasts)]
+    yield f"What they show. {' '.join(filter(None, shown))}"
+    yield f"What they can't. {note_sampling(view)} {NORMS} {_say_absent(view)}".rstrip()
+    yield "The paper's claims, as the records have them now ([docs/report.md](docs/report.md) has the rules):"
+    yield "\n".join(f"- {each.claim.short}: **{each.heading}**" for each in judge_claims(records, view.pace))
+
+
+def _introduce(view: View) -> str:
+    recipe = recipe_of(view.table.recipe_at(view.pace))
+    results = [result for row in view.rows for result in (*row.results, *row.diverged)]
+    machines = sorted({result.machine.get("gpu") or "CPUs" for result in results})
+    rows = sum(bool(row.results or row.diverged) for row in view.rows)
+    return (
+        f"{count(len(results), 'run')} of {rows} of the {len(view.rows)} rows of the MNIST table by the paper's recipe "
+        f'({recipe.epochs} epochs), on {", ".join(machines)}. Errors in percent; the paper and "best epoch" give '
+        'lowest (mean ± std) of each run\'s best epoch on the test set, "last epoch" mean ± std, nothing chosen.'
+    )
+
+
+def agree_with_paper(view: View) -> str:
+    """How far our best-epoch means lie from the paper's."""
+    pairs = [(row, row.best.mean - theirs) for row in view.rows if row.best and (theirs := printed_mean(row))]
+    if not pairs:
+        return ""
+    digits = decimals(view)
+    low, high = min(gap for _, gap in pairs), max(gap for _, gap in pairs)
+    within = sum(bool(row.printed and row.printed.std and abs(gap) <= row.printed.std) for row, gap in pairs)
+    return (
+        f"Counted as the paper counts, our means lie {signed(low, digits)} to {signed(high, digits)} points from the "
+        f"paper's over {count(len(pairs), 'network')}, {within} of them within the paper's own ± std."
+    )
+
+
+def _say_contrasts(view: View, contrasts: Sequence[Contrast]) -> Iterator[str]:
+    if not contrasts:
+        yield "No two rows can be compared yet."
+        return
+    digits = decimals(view)
+    reference = contrasts[0].reference
+    assert reference.last is not None  # a reference has two runs or more
+    yield (
+        f"After the last epoch, against {reference.label} ({percent(reference.last.mean, digits)} %; differences in "
+        f"points with Welch's {100 * LEVEL:.0f} % interval, judged after Holm's correction for "
+        f"{count(len(contrasts), 'comparison')}):"
+    )
+    more = [each for each in contrasts if each.separable and each.difference.value > 0]
+    less = [each for each in contrasts if each.separable and each.difference.value < 0]
+    level = [each for each in contrasts if not each.separable]
+    groups = (more, "err more"), (less, "err less"), (level, "not separable")
+    told = ((word, ", ".join(_give(each, digits) for each in found)) for found, word in groups if found)
+    yield "; ".join(f"{word}: {rows}" for word, rows in told) + "."
+
+
+def _give(contrast: Contrast, digits: int) -> str:
+    found = contrast.difference
+    if found.interval is None:
+        return f"{contrast.row.label} ({signed(found.value, digits)})"
+    low, high = (signed(bound, digits) for bound in found.interval)
+    return f"{contrast.row.label} ({signed(found.value, digits)}, {low} to {high})"
+
+
+def _say_absent(view: View) -> str:
+    absent = [row.label for row in view.rows if not row.results and not row.diverged]
+    return f"Not run yet: {', '.join(absent)}." if absent else ""
+
+
+def _list_others(records: Found) -> Iterator[str]:
+    """Other tables of the paper that have runs which none before them has."""
+    told: set[Path] = set()
+    for name in PLACES:
+        seen = view_of(TABLES[name], records)
+        folders = {folder for row in seen.rows for folder in row.folders}
+        if name != "mnist" and folders - told:
+            runs = title(seen).rpartition("; ")[2]
+            other = ", not the paper's recipe" if tag(seen) else ""
+            yield f"{name} ({runs}{other})"
+        told |= folders

@@ -1,0 +1,171 @@
+"""A table of runs beside the paper's: what is there, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from rkcnn.error import InputError
+from rkcnn.record.result import Result, find_results
+from rkcnn.record.run import Run
+from rkcnn.record.table import PACES, Table
+from rkcnn.report.cells import cells
+from rkcnn.report.errors import PLACES, PrintedError, printed_error
+from rkcnn.report.statistics import Sample
+from rkcnn.train.recipe import Recipe
+
+FAMILIES = {
+    "RKNet": "RK-Net",
+    "ODENet": "ODE-Net",
+    "MomentumResNet": "Momentum ResNet",
+    **{f"RKCNN-{kind}": f"RKCNN-{kind}" for kind in "EIR"},
+}
+"""Families that the paper writes otherwise than names do; the rest begin their names."""
+
+Found = Sequence[tuple[Path, Result]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One network of a table, its cell in the paper and its runs."""
+
+    spec: str
+    family: str
+    label: str  # what the paper calls it, or its name
+    params: int | None  # as the records count them
+    flops: int | None  # 2 x MAC an image
+    printed: PrintedError | None
+    results: tuple[Result, ...]  # finished, by seed
+    diverged: tuple[Result, ...]
+    missing: int  # seeds of the table without a result
+    paper_flops: int | None = None  # by the paper's rule
+    folders: tuple[Path, ...] = ()  # of `results`, where predictions may lie
+
+    @property
+    def last(self) -> Sample | None:
+        """Errors of the last epoch: the headline, since nothing was chosen by looking at the test set."""
+        return _sample(result.error for result in self.results)
+
+    @property
+    def best(self) -> Sample | None:
+        """Errors of each run's best epoch, as the paper counts."""
+        return _sample(result.error_best for result in self.results)
+
+    @property
+    def seconds(self) -> float | None:
+        """The mean training time."""
+        return fmean(result.seconds for result in self.results) if self.results else None
+
+
+@dataclass(frozen=True)
+class View:
+    """A table at one pace: rows in the table's order, also those without any result."""
+
+    table: Table
+    pace: str  # paper, fast or smoke: a view never mixes recipes
+    rows: tuple[Row, ...]
+
+    @property
+    def empty(self) -> bool:
+        return not any(row.results or row.diverged for row in self.rows)
+
+
+def view(table: Table, folder: Path, pace: str | None = None) -> View:
+    """The table's runs below a folder; without a pace that of the first of paper, fast, smoke that has any."""
+    return view_of(table, read_records(folder)[0], pace)
+
+
+def read_records(folder: Path) -> tuple[Found, list[InputError]]:
+    """Every result below a folder, with the folder it lies in; and why others can't be read."""
+    if not folder.is_dir():
+        raise InputError(f"no folder {folder} here; train a table first (rkcnn reproduce) or name another with --from")
+    found, unreadable = [], []
+    for path, result in find_results(folder):
+        if isinstance(result, InputError):
+            unreadable.append(result)
+        else:
+            found.append((path.parent, result))
+    return found, unreadable
+
+
+def view_of(table: Table, records: Found, pace: str | None = None) -> View:
+    """The same from records read already, for several tables of one folder."""
+    for name in (pace,) if pace else PACES:
+        seen = View(table, name, _rows(table, records, name))
+        if not seen.empty:
+            return seen
+    return View(table, pace or PACES[0], _rows(table, (), pace or PACES[0]))
+
+
+def family_of(spec: str) -> str:
+    """RKCNN-I of RKCNN-I-2@k=32, RK-Net of RKNet-rk4_38@k=32, ResNet of ResNet-1001."""
+    parts = spec.partition("@")[0].split("-")
+    head = "-".join(parts[:2]) if parts[0] == "RKCNN" else parts[0]
+    return FAMILIES.get(head, head)
+
+
+def _rows(table: Table, records: Found, pace: str) -> tuple[Row, ...]:
+    wanted: dict[str, list[Run]] = {}
+    for run in table.runs(pace):
+        wanted.setdefault(run.spec, []).append(run)
+    known: dict[tuple[str, str, int], list[tuple[Path, Result]]] = {}
+    for folder, result in records:
+        key = result.run["data"], result.run["spec"], result.run["seed"]
+        known.setdefault(key, []).append((folder, result))
+    return tuple(_row(table, spec, runs, known) for spec, runs in wanted.items())
+
+
+def _row(
+    table: Table, spec: str, runs: Sequence[Run], known: dict[tuple[str, str, int], list[tuple[Path, Result]]]
+) -> Row:
+    found = []
+    for run in runs:
+        same = [at for at in known.get((run.data, run.spec, run.seed), ()) if is_of(at[1], run)]
+        found += same[:1]  # a copy in another folder counts once
+    finished = [(folder, result) for folder, result in found if result.finished and result.error is not None]
+    diverged = tuple(result for _, result in found if not result.finished)
+    latest = found[-1][1] if found else None
+    place = PLACES.get(table.name)
+    return Row(
+        spec=spec,
+        family=family_of(spec),
+        label=_label(place[0], spec) if place else spec,
+        params=latest.params if latest else None,
+        flops=latest.flops if latest else None,
+        printed=printed_error(place[0], spec, place[1]) if place else None,
+        results=tuple(result for _, result in finished),
+        diverged=diverged,
+        missing=len(runs) - len(finished) - len(diverged),
+        paper_flops=latest.paper_flops if latest else None,
+        folders=tuple(folder for folder, _ in finished),
+    )
+
+
+def is_of(result: Result, run: Run) -> bool:
+    """Whether a result is of exactly this run; a recipe field from before it existed had the default."""
+    own = run.as_dict()
+    return {**result.run, "recipe": {**_DEFAULTS, **result.run["recipe"]}} == own
+
+
+_DEFAULTS: dict[str, Any] = {
+    field.name: list(field.default) if isinstance(field.default, tuple) else field.default
+    for field in fields(Recipe)
+    if field.name not in ("name", "epochs", "batch", "lr")
+}
+
+
+def _label(place: str, spec: str) -> str:
+    """The paper's name of a row, where several have it with the width; or the network's own."""
+    labels = {cell.row: cell.label for cell in cells(place)}
+    label, width = labels.get(spec, spec), spec.partition("@")[2]
+    if list(labels.values()).count(label) < 2:
+        return label
+    return f"{label} {width}" if width else spec
+
+
+def _sample(errors: Iterable[float | None]) -> Sample | None:
+    values = [error for error in errors if error is not None]
+    return Sample.of(values) if values else None

@@ -1,0 +1,89 @@
+"""Differences with their intervals, against the table's reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+
+from report.records import ERRORS, put_records
+from rkcnn.error import InputError
+from rkcnn.record.table import TABLES
+from rkcnn.report.forest import draw_forest
+from rkcnn.report.proportion import sampling_error
+from rkcnn.report.statistics import welch
+from rkcnn.report.view import view
+
+REFERENCE = "RKCNN-R-2@k=32"  # the paper's best
+
+
+def draw(folder: Path, reference: str | None = None) -> Axes:
+    figure = draw_forest(view(TABLES["mnist"], folder), reference)
+    assert figure
+    (axes,) = figure.axes
+    return axes
+
+
+def names(axes: Axes) -> list[str]:
+    return [text.get_text() for text in axes.get_yticklabels()]
+
+
+def test_points_and_intervals_are_welchs(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    axes = draw(tmp_path)
+    assert set(names(axes)) == set(ERRORS) - {REFERENCE}
+    points = [line for line in axes.lines if line.get_gid()]
+    bars = [line for line in axes.lines if len(np.asarray(line.get_xdata())) == 2 and line.get_linewidth() == 1.6]
+    for name, point, bar in zip(names(axes), points, bars, strict=True):
+        found = welch(ERRORS[name], ERRORS[REFERENCE])
+        assert found.interval
+        assert np.asarray(point.get_xdata())[0] == pytest.approx(100 * found.value)
+        assert np.asarray(bar.get_xdata()) == pytest.approx([100 * bound for bound in found.interval])
+    values = [float(np.asarray(point.get_xdata())[0]) for point in points]
+    assert values == sorted(values)
+    assert REFERENCE in axes.get_title()
+
+
+def test_the_stripe_is_the_test_sets_own_error(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    stripe = draw(tmp_path).patches[0].get_window_extent()
+    axes = draw(tmp_path)
+    (left, _), (right, _) = axes.transData.inverted().transform([(stripe.x0, 0), (stripe.x1, 0)])
+    assert (right - left) / 2 == pytest.approx(100 * sampling_error(0.003525, 10_000).se, rel=1e-6)
+
+
+def test_another_reference_can_be_named(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    assert REFERENCE in names(draw(tmp_path, "ResNet@k=32"))
+    with pytest.raises(InputError, match=r"no finished run of 'Identity@k=32' to compare with; rows with results are"):
+        draw(tmp_path, "Identity@k=32")
+
+
+def test_without_the_tables_reference_our_best_stands_in(tmp_path: Path) -> None:
+    put_records(tmp_path, {name: errors for name, errors in ERRORS.items() if name != REFERENCE})
+    assert "RKCNN-I-2@k=32" in draw(tmp_path).get_title()
+
+
+def test_a_single_run_is_a_hollow_point(tmp_path: Path) -> None:
+    put_records(tmp_path, {REFERENCE: ERRORS[REFERENCE], "Identity@k=32": (0.01,)})
+    axes = draw(tmp_path)
+    (point,) = [line for line in axes.lines if line.get_gid()]
+    assert point.get_fillstyle() == "none"
+    assert "+0.647  (no interval)" in [text.get_text() for text in axes.texts]
+
+
+def test_each_norm_has_a_reference_of_its_own(tmp_path: Path) -> None:
+    specs = [spec for spec in TABLES["norms"].specs if spec.startswith(("RKCNN-R", "RKCNN-I"))]
+    put_records(tmp_path, {spec: (0.003, 0.0035 + 0.0001 * i) for i, spec in enumerate(specs)}, table="norms")
+    figure = draw_forest(view(TABLES["norms"], tmp_path))
+    assert figure
+    assert all(spec in figure.axes[0].get_title() for spec in specs if spec.startswith("RKCNN-R"))
+    assert set(names(figure.axes[0])) == {spec for spec in specs if spec.startswith("RKCNN-I")}
+
+
+def test_nothing_to_compare_is_no_figure(tmp_path: Path) -> None:
+    assert draw_forest(view(TABLES["mnist"], tmp_path)) is None
+    put_records(tmp_path, {"ResNet@k=32": (0.004, 0.005)})
+    assert draw_forest(view(TABLES["mnist"], tmp_path)) is None

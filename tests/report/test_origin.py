@@ -1,0 +1,31 @@
+"""Which code and machines made the records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from outcome import outcome
+from rkcnn.report.origin import find_origins
+
+
+def test_equal_origins_are_counted_and_the_most_runs_come_first() -> None:
+    gpu: dict[str, Any] = {
+        "versions": {"rkcnn": "0.1.0", "torch": "2.11.0"},
+        "machine": {"gpu": "NVIDIA H200"},
+        "commit": "abc+",
+    }
+    made = [outcome(), outcome(**gpu), outcome(**gpu), outcome(**gpu, engine="graph")]
+    first, *others = find_origins(made)
+    assert (first.runs, first.commit, first.torch, first.machine) == (2, "abc+", "2.11.0", "NVIDIA H200")
+    assert [origin.runs for origin in others] == [1, 1]
+    assert sum(origin.runs for origin in find_origins(made)) == len(made)
+
+
+def test_what_a_record_does_not_say_is_unknown() -> None:
+    (origin,) = find_origins([outcome(machine={"gpu": None, "processor": "x86_64", "threads": 2})])
+    assert (origin.commit, origin.torch, origin.machine) == ("unknown", "unknown", "x86_64, 2 threads")
+    assert origin.source == "0123456789abcdef"
+
+
+def test_no_records_no_origins() -> None:
+    assert find_origins([]) == []

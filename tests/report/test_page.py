@@ -1,0 +1,151 @@
+"""One file that holds all: it asks for nothing, and whatever is in a record is text."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from report.records import ERRORS, put_records
+from rkcnn.data.disk import DiskError
+from rkcnn.error import InputError
+from rkcnn.record.table import TABLES
+from rkcnn.report.page import write_page
+from rkcnn.report.view import View, view
+
+VOID = {"meta", "link", "br", "input"}
+EVIL = "</script><img src=x onerror=alert(1)>&\"'"
+
+
+class Reader(HTMLParser):
+    """Tags must close in order; collects what the tests ask about."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, f"line {self.getpos()[0]}"
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def values(self, name: str) -> list[str]:
+        return [value for _, attributes in self.tags if (value := attributes.get(name)) is not None]
+
+
+def look(folder: Path, pace: str = "paper") -> View:
+    put_records(folder, ERRORS if pace == "paper" else {"ResNet@k=32": (0.3,)}, pace=pace, flops=8_000_000)
+    return view(TABLES["mnist"], folder)
+
+
+@pytest.fixture
+def no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes 3 of a page's 4 seconds."""
+    monkeypatch.setattr("rkcnn.report.page.draw_plots", lambda view: {})
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("page")
+    views = [look(folder / "paper"), look(folder / "smoke", "smoke"), view(TABLES["cifar10"], folder / "paper")]
+    return write_page(views, folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_it_asks_for_nothing(text: str) -> None:
+    page = Reader(text)
+    assert set(re.findall(r"https?://[^\s\"'<)]+", text)) == {"https://doi.org/10.1007/s00521-022-07785-2"}
+    assert not page.values("src")
+    outside = [value for value in page.values("href") if not value.startswith("#")]
+    assert outside == ["data:,", "https://doi.org/10.1007/s00521-022-07785-2"]
+    assert not re.search(r"@import|url\((?!#)", text)
+    assert "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:" in page.values(
+        "content"
+    )
+
+
+def test_ids_are_unique_and_links_arrive(text: str) -> None:
+    page = Reader(text)
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+    aims = [value[1:] for value in page.values("href") if value.startswith("#")] + page.values("aria-labelledby")
+    assert set(aims) <= set(ids)
+    assert {"mnist-paper", "mnist-smoke", "cifar10-paper", "claims", "reading", "origins"} <= set(ids)
+
+
+def test_every_row_and_figure_is_there(text: str) -> None:
+    page = Reader(text)
+    rows = [attributes for tag, attributes in page.tags if tag == "tr" and "data-family" in attributes]
+    assert len(rows) == 2 * len(TABLES["mnist"].specs) + len(TABLES["cifar10"].specs)
+    assert page.values("class").count("plot") == 5 + 4, "smoke has one row: no forest"
+    words = " ".join(page.texts)
+    assert "0.350±0.016" in words
+    assert "No figures: no run of this table is finished." in words
+    assert "On every dataset, RKCNN-E obtains lower accuracy than RKCNN-I and RKCNN-R." in words
+    assert "0123456789abcdef" in words
+
+
+def test_smoke_has_a_banner_and_the_paper_has_none(text: str) -> None:
+    marks = re.findall(r'<p class="mark" role="note">([^<]*)</p>', text)
+    assert marks == ["SMOKE: 40 steps on mnist-mini; says nothing about accuracy"]
+
+
+@pytest.mark.usefixtures("no_plots")
+def test_whatever_stands_in_a_record_is_text(tmp_path: Path) -> None:
+    seen = look(tmp_path)
+    rows = tuple(
+        replace(
+            row,
+            label=f"{EVIL}{row.label}",
+            family=f"{EVIL}{row.family}",
+            results=tuple(replace(result, machine={"gpu": EVIL}, commit=EVIL) for result in row.results),
+        )
+        for row in seen.rows
+    )
+    table = replace(seen.table, about=EVIL)
+    path = write_page([View(table, seen.pace, rows)], tmp_path / "report.html")
+    page = Reader(path.read_text(encoding="utf-8"))
+    assert not [tag for tag, _ in page.tags if tag == "img"]
+    assert [tag for tag, _ in page.tags].count("script") == 2
+    assert not page.values("onerror")
+    assert any(EVIL in words for words in page.texts)
+    facts = next(words for words in page.texts if words.startswith('{"mnist-paper"'))
+    assert "<" not in facts
+    assert json.loads(facts)["mnist-paper"]["1"][0] == "ResNet@k=32"
+
+
+def test_equal_records_give_equal_pages(tmp_path: Path) -> None:
+    seen = look(tmp_path, "smoke")
+    one, two = (write_page([seen], tmp_path / name) for name in ("one.html", "two.html"))
+    assert one.read_bytes() == two.read_bytes()
+
+
+@pytest.mark.usefixtures("no_plots")
+def test_claims_given_are_those_shown(tmp_path: Path) -> None:
+    path = write_page([look(tmp_path)], tmp_path / "report.html", {"paper": []})
+    assert "None is tested yet." in path.read_text(encoding="utf-8")
+
+
+def test_bad_input_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no table given for the page"):
+        write_page([], tmp_path / "report.html")
+    with pytest.raises(DiskError, match=r"can't write to .*report\.html"):
+        write_page([view(TABLES["mnist"], tmp_path)], tmp_path / "no" / "report.html")
+    assert not list(tmp_path.iterdir())

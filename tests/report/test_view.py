@@ -1,0 +1,116 @@
+"""Which records stand in a table, and what is missing from it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from report.records import ERRORS, put_records
+from rkcnn.error import InputError
+from rkcnn.record.table import PACES, TABLES
+from rkcnn.report.view import Row, family_of, read_records, view
+
+
+def row(folder: Path, spec: str, table: str = "mnist", pace: str | None = None) -> Row:
+    return next(row for row in view(TABLES[table], folder, pace).rows if row.spec == spec)
+
+
+def test_rows_are_the_tables_whatever_was_run(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    seen = view(TABLES["mnist"], tmp_path)
+    assert (seen.pace, seen.empty) == ("paper", False)
+    assert tuple(row.spec for row in seen.rows) == TABLES["mnist"].specs
+    assert [row.missing for row in seen.rows if row.spec in ERRORS] == [0, 0, 0, 0, 1]
+    assert all(row.missing == 5 and row.last is None for row in seen.rows if row.spec not in ERRORS)
+
+
+def test_errors_of_the_last_and_the_best_epoch(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    one = row(tmp_path, "RKCNN-I-2@k=32")
+    assert one.last
+    assert one.best
+    assert one.last.mean == pytest.approx(0.0035)
+    assert one.best.mean == pytest.approx(0.0033)
+    assert (one.last.n, one.last.min, one.seconds) == (5, 0.0033, 65.4)
+    assert one.printed
+    assert one.printed.printed == "0.29(0.316±0.033)"
+    assert (one.label, one.family, one.params) == ("RKCNN-I-2 k=32", "RKCNN-I", 1234)
+    assert [folder.name for folder in one.folders] == [f"seed-{seed}" for seed in range(5)]
+
+
+def test_one_that_diverged_is_a_result_and_no_error(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ODENet-ab@k=32": (0.004, None, None)})
+    one = row(tmp_path, "ODENet-ab@k=32")
+    assert (len(one.results), len(one.diverged), one.missing) == (1, 2, 2)
+    assert one.last
+    assert one.last.std is None
+
+
+def test_recipes_are_never_mixed(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.01, 0.01)}, pace="fast")
+    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, pace="smoke")
+    assert view(TABLES["mnist"], tmp_path).pace == "fast"
+    assert [len(row(tmp_path, "ResNet@k=32", pace=pace).results) for pace in PACES] == [0, 2, 1]
+    put_records(tmp_path, {"ResNet@k=32": (0.004,)})
+    assert view(TABLES["mnist"], tmp_path).pace == "paper"
+    assert view(TABLES["mnist"], tmp_path, "smoke").pace == "smoke"
+
+
+def test_an_overridden_recipe_and_a_seed_beyond_the_tables_stay_out(tmp_path: Path) -> None:
+    (at,) = put_records(tmp_path / "a", {"ResNet@k=32": (0.004,)})
+    record = json.loads((at / "result.json").read_bytes())
+    record["run"]["recipe"]["lr"] = 0.2
+    (at / "result.json").write_text(json.dumps(record))
+    assert view(TABLES["mnist"], tmp_path).empty
+    put_records(tmp_path / "b", {"ResNet@k=32": (0.004,) * 7})
+    assert len(row(tmp_path, "ResNet@k=32").results) == 5
+
+
+def test_a_record_from_before_a_recipe_field_counts(tmp_path: Path) -> None:
+    (at,) = put_records(tmp_path, {"ResNet@k=32": (0.004,)})
+    record = json.loads((at / "result.json").read_bytes())
+    del record["run"]["recipe"]["most_steps"]
+    (at / "result.json").write_text(json.dumps(record))
+    assert len(row(tmp_path, "ResNet@k=32").results) == 1
+
+
+def test_a_copy_counts_once(tmp_path: Path) -> None:
+    put_records(tmp_path / "a", {"ResNet@k=32": (0.004,)})
+    put_records(tmp_path / "b", {"ResNet@k=32": (0.004,)})
+    assert len(row(tmp_path, "ResNet@k=32").results) == 1
+
+
+def test_tables_share_runs(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    shared = row(tmp_path, "RKCNN-I-2@k=32", "sota-mnist")
+    assert len(shared.results) == 5
+    assert shared.label == "RKCNN-I-2"
+
+
+def test_a_table_of_our_own_has_nothing_of_the_papers(tmp_path: Path) -> None:
+    put_records(tmp_path, {"RKCNN-I-2_2_2@k=80": (0.05, 0.06)}, "scaling")
+    one = row(tmp_path, "RKCNN-I-2_2_2@k=80", "scaling")
+    assert (one.printed, one.label, one.missing) == (None, "RKCNN-I-2_2_2@k=80", 1)
+
+
+def test_every_label_names_one_row() -> None:
+    for table in TABLES.values():
+        labels = [row.label for row in view(table, Path(__file__).parent).rows]
+        assert len(set(labels)) == len(labels), table.name
+
+
+def test_families_are_written_as_the_paper_does() -> None:
+    names = ("RKCNN-E-2@k=24", "RKNet-64", "ODENet-abm@k=32", "ResNet-1001", "MomentumResNet-101", "Identity@k=32")
+    assert list(map(family_of, names)) == ["RKCNN-E", "RK-Net", "ODE-Net", "ResNet", "Momentum ResNet", "Identity"]
+
+
+def test_what_cant_be_read_is_said_and_hides_nothing(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.004,)})
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "result.json").write_text("{")
+    found, unreadable = read_records(tmp_path)
+    assert (len(found), len(unreadable)) == (1, 1)
+    with pytest.raises(InputError, match="no folder"):
+        read_records(tmp_path / "none")
