@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 
-from rkcnn.data.load import load
+from digits import write_digits
 from rkcnn.error import InputError
 from rkcnn.record.result import Result
 from rkcnn.record.source import source_hash
@@ -34,13 +34,7 @@ CHANGES = {"epochs": "3", "batch": "64", "lr": "0.05", "milestones": "2", "drop_
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> str:
     """400 + 100 real digits as an own set: seven steps an epoch, the last a kept partial batch of 16."""
-    path = tmp_path_factory.mktemp("data") / "digits.npz"
-    parts = {}
-    for images, name, count in zip(load("mnist-mini"), ("train", "test"), (400, 100), strict=True):
-        parts[f"x_{name}"] = images.pixels[:count, 0].numpy()
-        parts[f"y_{name}"] = images.labels[:count].numpy()
-    np.savez(path, **parts)  # type: ignore[arg-type]
-    return f"npz:{path}"
+    return write_digits(tmp_path_factory.mktemp("data") / "digits.npz")
 
 
 def go(digits: str, out: Path, **settings: Any) -> Result:
