@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "rkcnn"
-ROOMS = ("solve", "model", "data", "train", "evaluate", "record", "report", "run", "use", "cli")
+ROOMS = ("solve", "model", "data", "train", "evaluate", "record", "report", "run", "reproduce", "use", "cli")
 FREE = ("error", "__init__", "__main__")
 CORE = ROOMS[: ROOMS.index("record") + 1]
 CORE_NEEDS = {"torch", "numpy", "safetensors"}

@@ -8,6 +8,7 @@ import pytest
 
 from rkcnn.cli.models import count_all
 from rkcnn.error import InputError
+from rkcnn.report.claims import CLAIMS
 from rkcnn.report.paper import slip_table
 from rkcnn.report.readme import COSTS, RESULTS, between, cost_table, write_between
 from rkcnn.report.results_section import write_results
@@ -42,3 +43,8 @@ def test_only_what_stands_between_the_markers_changes(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == f"before\n{start}\n± new\n{end}\nafter"
     with pytest.raises(InputError, match="can't be read as text"):
         write_between(tmp_path / "none", RESULTS, "new")
+
+
+def test_the_claims_of_the_docs_are_current() -> None:
+    table = "".join(f"| `{claim.id}` | {claim.short} |\n" for claim in CLAIMS)
+    assert table in (ROOT / "docs" / "report.md").read_text(encoding="utf-8")

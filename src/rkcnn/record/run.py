@@ -31,6 +31,12 @@ class Run:
         return json.loads(json.dumps(facts))
 
 
+def read_run(facts: dict[str, Any]) -> Run:
+    """What `as_dict` wrote."""
+    recipe = {**facts["recipe"], "milestones": tuple(facts["recipe"]["milestones"])}
+    return Run(facts["data"], facts["spec"], Recipe(**recipe), facts["seed"])
+
+
 def recipe_text(values: dict[str, Any]) -> str:
     """mini,epochs=2: a recipe's name and what was overridden, also where the values come out of a JSON file."""
     own = RECIPES[values["name"]].as_dict() if values["name"] in RECIPES else values

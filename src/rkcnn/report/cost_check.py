@@ -38,13 +38,10 @@ def check_costs(view: View, row: Row) -> tuple[Check, Check]:
     return _check(view, place[0], row, params, row.params), _check(view, place[0], row, "flops", row.paper_flops)
 
 
-def short(count: int) -> str:
-    """8.43 M, to three digits or more."""
+def short(count: int, digits: int = 2) -> str:
+    """8.43 M"""
     unit = next((unit for unit in (1e9, 1e6, 1e3) if count >= unit), None)
-    if unit is None:
-        return str(count)
-    value = count / unit
-    return f"{value:.{2 if value >= 1 else 3}f} {LETTERS[unit]}"
+    return str(count) if unit is None else f"{count / unit:.{digits}f} {LETTERS[unit]}"
 
 
 def _check(view: View, place: str, row: Row, column: str, counted: int | None) -> Check:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from rkcnn.report.cost_check import Check, check_costs
@@ -27,6 +28,11 @@ class Entry(NamedTuple):
 
 def entries(view: View) -> list[Entry]:
     return [_entry(view, row) for row in view.rows]
+
+
+def is_filled(column: Sequence[str]) -> bool:
+    """Whether any of its cells says something."""
+    return any(cell not in (NONE, "") for cell in column)
 
 
 def decimals(view: View) -> int:

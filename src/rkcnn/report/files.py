@@ -7,21 +7,32 @@ from pathlib import Path
 
 from rkcnn.data.disk import writing_to
 from rkcnn.report.judged import speaks_of
+from rkcnn.report.page import write_page
+from rkcnn.report.picture import save_figure, write_whole
+from rkcnn.report.plots import draw_plots
 from rkcnn.report.table_csv import table_csv
 from rkcnn.report.table_markdown import table_markdown
 from rkcnn.report.verdict import Judgement
 from rkcnn.report.view import View
 
+Judged = Mapping[str, Sequence[Judgement]]  # by pace
 
-def write_files(views: Sequence[View], judgements: Mapping[str, Sequence[Judgement]], folder: Path) -> Iterator[Path]:
-    """TABLE.md and TABLE.csv of each view; judgements by pace."""
+
+def write_files(views: Sequence[View], judgements: Judged, folder: Path) -> Iterator[Path]:
+    """TABLE.md, TABLE.csv and the figures TABLE-*.svg and .png of each view, and report.html of all."""
     with writing_to(folder, "name another folder with -o"):
         folder.mkdir(parents=True, exist_ok=True)
-        for view in views:
-            judged = [each for each in judgements.get(view.pace, ()) if speaks_of(each, view.table.name)]
-            for path, text in (
-                (folder / f"{view.table.name}.md", table_markdown(view, judged)),
-                (folder / f"{view.table.name}.csv", table_csv(view)),
-            ):
-                path.write_text(text, encoding="utf-8")
-                yield path
+    for view in views:
+        yield from write_tables(view, judgements.get(view.pace, ()), folder)
+        for stem, figure in draw_plots(view).items():
+            yield from save_figure(figure, folder / f"{view.table.name}-{stem}")
+    yield write_page(views, folder / "report.html", judgements)
+
+
+def write_tables(view: View, judgements: Sequence[Judgement], folder: Path) -> Iterator[Path]:
+    """TABLE.md with the claims that speak of it, and TABLE.csv."""
+    judged = [each for each in judgements if speaks_of(each, view.table.name)]
+    for suffix, text in ((".md", table_markdown(view, judged)), (".csv", table_csv(view))):
+        path = folder / f"{view.table.name}{suffix}"
+        write_whole(path, text.encode())
+        yield path

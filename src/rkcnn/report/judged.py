@@ -9,6 +9,10 @@ from rkcnn.report.claims import CLAIMS
 from rkcnn.report.verdict import Judgement, judge
 from rkcnn.report.view import Found, view_of
 
+CORRECTION = (
+    "Each claim is corrected for its own comparisons, the table for all of its: a pair may separate here and not there."
+)
+
 
 def judge_claims(records: Found, pace: str) -> list[Judgement]:
     """Every claim from all tables at one pace, since a claim may speak of several; smoke judges nothing."""
@@ -41,6 +45,9 @@ def speaks_of(judgement: Judgement, table: str) -> bool:
 def say_all(judgements: Iterable[Judgement]) -> Iterator[str]:
     """A line a claim that was tested, and one of all that were not."""
     waiting = []
+    judgements = list(judgements)
+    if any(judgement.findings for judgement in judgements):
+        yield CORRECTION
     for judgement in judgements:
         if judgement.verdict == "not yet tested":
             waiting.append(judgement.claim.short)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rkcnn.report.compare import compare
 from rkcnn.report.cost_check import NAMES, Check
-from rkcnn.report.entry import Entry, decimals, entries
+from rkcnn.report.entry import Entry, decimals, entries, is_filled
 from rkcnn.report.footnotes import footnotes
 from rkcnn.report.judged import say_all
 from rkcnn.report.verdict import Judgement
@@ -97,7 +97,9 @@ def _escape(text: str) -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(heads)} |"
-    yield f"|{'|'.join('---' if head in ('network', 'costs') else '--:' for head in heads)}|"
+    """A column with nothing in it is left out."""
+    kept = [i for i, column in enumerate(zip(*rows, strict=True)) if is_filled(column)]
+    yield f"| {' | '.join(heads[i] for i in kept)} |"
+    yield f"|{'|'.join('---' if heads[i] in ('network', 'costs') else '--:' for i in kept)}|"
     for row in rows:
-        yield f"| {' | '.join(row)} |"
+        yield f"| {' | '.join(row[i] for i in kept)} |"

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from rkcnn.report.compare import compare
-from rkcnn.report.cost_check import Check
-from rkcnn.report.entry import decimals, entries
+from rkcnn.report.cost_check import Check, short
+from rkcnn.report.entry import decimals, entries, is_filled
 from rkcnn.report.footnotes import footnotes
 from rkcnn.report.judged import say_all
 from rkcnn.report.verdict import Judgement
@@ -16,7 +16,7 @@ from rkcnn.report.words import conclude, mark, note_comparisons, tag, title
 
 WIDTH = 100
 ERRORS = ("network", "theirs", "last", "n", "best", "Δ last", "Δ best")
-COSTS = ("network", "params, theirs", "counted", "", "FLOPs, theirs", "counted", "")
+COSTS = ("network", "params", "our params", "", "FLOPs", "our FLOPs", "")
 
 
 def table_text(view: View) -> str:
@@ -40,7 +40,7 @@ def _lines(view: View) -> Iterator[str]:
     errors = [(start + e.label, e.theirs, e.last, e.seeds, e.best, e.last_difference, e.best_difference) for e in rows]
     yield from _columns((ERRORS, *errors))
     yield ""
-    yield "Costs of one image, the paper's rule for FLOPs:"
+    yield "Costs: the paper's, and ours as the records counted them (FLOPs of one image, by the paper's rule)"
     costs = [(start + e.label, *_cost(e.params), *_cost(e.flops)) for e in rows]
     yield from _columns((COSTS, *costs), words=(0, 3, 6))
     yield ""
@@ -55,8 +55,12 @@ def _lines(view: View) -> Iterator[str]:
 
 
 def _cost(check: Check) -> tuple[str, str, str]:
-    counted = f"{check.counted:,}" if check.counted is not None else "-"
-    return check.printed or "-", counted, {"-": ""}.get(check.state, check.state)
+    """The paper's cell, ours, and what the check says if there was one."""
+    state = check.state if check.state in ("agrees", "slip", "differs") else ""
+    if check.counted is None:
+        return check.printed or "-", "-", state
+    counted = short(check.counted, 3) if check.column == "flops" else f"{check.counted:,}"
+    return check.printed or "-", counted, state
 
 
 def _fill(text: str, first: str = "- ", rest: str = "  ") -> list[str]:
@@ -64,8 +68,8 @@ def _fill(text: str, first: str = "- ", rest: str = "  ") -> list[str]:
 
 
 def _columns(rows: Sequence[Sequence[str]], words: Sequence[int] = (0,)) -> Iterator[str]:
-    """Words begin at the left, numbers end at the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    """Words begin at the left, numbers end at the right; a column with nothing in it is left out."""
+    columns = list(zip(*rows, strict=True))
+    widths = {i: max(map(len, column)) for i, column in enumerate(columns) if is_filled(column[1:])}
     for row in rows:
-        cells = zip(row, widths, strict=True)
-        yield "  ".join(cell.ljust(w) if i in words else cell.rjust(w) for i, (cell, w) in enumerate(cells))
+        yield "  ".join(row[i].ljust(width) if i in words else row[i].rjust(width) for i, width in widths.items())

@@ -1,0 +1,24 @@
+"""What is told of runs on their way, by whoever trains them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Event:
+    """News of one run: it begins, moves, ends (with a result, be it that it diverged) or fails (without one)."""
+
+    what: str  # begins, moves, ends, fails
+    run: int  # its place in the list of runs
+    share: float = 0.0  # of its steps that are done
+    error: float | None = None  # on the test images, after the last whole epoch
+    text: str = ""  # a note, how it ended, why it failed
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def read_event(line: str) -> Event:
+    return Event(**json.loads(line))

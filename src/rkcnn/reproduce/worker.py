@@ -1,0 +1,105 @@
+"""A process that trains the runs it is given: python -m rkcnn.reproduce.worker
+
+Orders come as lines of JSON on standard input and events go as lines of JSON to standard output; an empty order ends
+it. When standard input closes without one its driver is dead: then it keeps what it has and leaves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rkcnn.data.images import Images
+from rkcnn.data.load import load
+from rkcnn.data.sources import Sources
+from rkcnn.error import InputError
+from rkcnn.record.run import Run, read_run
+from rkcnn.reproduce.event import Event
+from rkcnn.reproduce.reporter import Reporter
+from rkcnn.run.together import Way, train_together
+from rkcnn.train.fit import Stopped
+
+DONE = Event("idle", -1)  # the order is carried out, as far as it can be
+
+
+@dataclass(frozen=True)
+class Order:
+    """Runs of one data set, each with its place in the driver's list, and how to carry them out."""
+
+    runs: tuple[tuple[int, Run], ...]
+    way: Way
+    sources: Sources
+
+    def to_json(self) -> str:
+        runs = [(place, run.as_dict()) for place, run in self.runs]
+        return json.dumps({"runs": runs, "way": asdict(self.way), "sources": asdict(self.sources)}, default=str)
+
+
+def read_order(line: str) -> Order:
+    facts = json.loads(line)
+    way, sources = facts["way"], facts["sources"]
+    way["out"] = Path(way["out"])
+    sources["data_dir"] = sources["data_dir"] and Path(sources["data_dir"])
+    return Order(tuple((place, read_run(run)) for place, run in facts["runs"]), Way(**way), Sources(**sources))
+
+
+def carry_out(
+    order: Order, sets: Callable[[str, Sources], tuple[Images, Images]], tell: Callable[[Event], None]
+) -> None:
+    """Train an order's runs together; should that fail, each by itself, so that one does not take others down."""
+    groups = [order.runs]
+    while groups:
+        group = groups.pop()
+        places = {run: place for place, run in group}
+        try:
+            training, test = sets(group[0][1].data, order.sources)
+            train_together(list(places), training, test, order.way, Reporter(places, tell))
+        except (InputError, RuntimeError, OSError) as error:
+            if len(group) > 1:
+                groups.extend((one,) for one in reversed(group))
+            else:
+                tell(Event("fails", group[0][0], text=" ".join(f"{error}".split()) or type(error).__name__))
+
+
+def main() -> None:
+    lines = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # whatever else prints must not stand between the events
+    orders: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_listen, args=(orders,), daemon=True).start()
+    held: dict[Any, tuple[Images, Images]] = {}
+
+    def sets(name: str, sources: Sources) -> tuple[Images, Images]:
+        if (name, sources) not in held:
+            held.clear()  # one set at a time
+            held[name, sources] = load(name, sources)
+        return held[name, sources]
+
+    def tell(event: Event) -> None:
+        print(event.to_json(), file=lines)
+
+    try:
+        while line := orders.get():
+            carry_out(read_order(line), sets, tell)
+            tell(DONE)
+    except (Stopped, KeyboardInterrupt, BrokenPipeError):
+        sys.exit(0)
+
+
+def _listen(orders: queue.Queue[str]) -> None:
+    for line in sys.stdin:
+        orders.put(line.strip())
+        if not line.strip():
+            return
+    os.kill(os.getpid(), signal.SIGTERM)  # the driver is gone
+
+
+if __name__ == "__main__":
+    main()

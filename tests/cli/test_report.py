@@ -1,0 +1,112 @@
+"""rkcnn report: tables beside the paper's."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from report.records import put_records
+from rkcnn.report.readme import RESULTS
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def test_one_table_with_the_claims_that_speak_of_it(rkcnn: Run, tmp_path: Path) -> None:
+    put_records(tmp_path)
+    code, out, err = rkcnn("report", "mnist", "--from", str(tmp_path))
+    assert (code, err) == (0, "")
+    assert out.startswith("mnist: the paper's tb:MNIST")
+    assert "\nThe paper's claims\n- " in out
+    assert "\n- not separable (2 of 8 comparisons): RKCNN-E errs more" in out
+    code, out, _ = rkcnn("report", "sota-mnist", "--from", str(tmp_path))
+    assert code == 0
+    assert "the bottleneck" not in out
+
+
+def test_every_table_that_has_results(rkcnn: Run, tmp_path: Path) -> None:
+    put_records(tmp_path)
+    put_records(tmp_path, {"RKCNN-I-2_2_2@k=120": (0.06,)}, "cifar10", "fast")
+    code, out, _ = rkcnn("report", "--from", str(tmp_path))
+    assert code == 0
+    tables = [line.partition(":")[0] for line in out.splitlines() if line.endswith(" runs")]
+    assert tables == ["mnist", "cifar10", "sota-mnist", "ablation", "scaling", "norms"]  # as they share runs
+    assert "The paper's claims (FAST: not the paper's recipe)" in out
+
+
+def test_recipes_apart(rkcnn: Run, tmp_path: Path) -> None:
+    put_records(tmp_path)
+    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, pace="smoke")
+    assert "SMOKE" not in rkcnn("report", "mnist", "--from", str(tmp_path))[1]
+    code, out, _ = rkcnn("report", "mnist", "--from", str(tmp_path), "--recipe", "smoke")
+    assert code == 0
+    assert "SMOKE: 40 steps on mnist-mini; says nothing about accuracy" in out
+    assert "The paper's claims" not in out
+
+
+def test_files(rkcnn: Run, tmp_path: Path) -> None:
+    put_records(tmp_path / "runs", {"ResNet@k=32": (0.004, 0.005), "RKCNN-R-2@k=32": (0.003, 0.004)})
+    code, out, _ = rkcnn("report", "mnist", "--from", str(tmp_path / "runs"), "-o", str(tmp_path / "out"))
+    assert code == 0
+    assert f"written   {tmp_path / 'out' / 'mnist.md'}\n" in out
+    files = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"mnist.md", "mnist.csv", "mnist-forest.svg", "mnist-bands.png", "report.html"} <= files
+    assert out.count("written ") == len(files)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["report"], "no results of any table below FOLDER; make some with rkcnn reproduce mnist, or name another"),
+        (["report", "svhn"], "no results of the table svhn below FOLDER; make some with rkcnn reproduce svhn"),
+        (["report", "mnist", "--recipe", "fast"], "no results of the table mnist by its fast recipe below FOLDER"),
+        (["report", "imagenet"], "no table 'imagenet'; tables are mnist, cifar10"),
+        (["report", "--recipe", "mini"], "--recipe mini given; a table is trained by paper, fast, smoke"),
+        (["report", "mnist", "--readme", "README.md"], "--readme given with a table, -o or --recipe; it goes alone"),
+    ],
+)
+def test_bad_input_is_one_sentence(rkcnn: Run, tmp_path: Path, words: list[str], message: str) -> None:
+    code, out, err = rkcnn(*words, "--from", str(tmp_path))
+    assert (code, out) == (2, "")
+    assert err.startswith(f"rkcnn: {message.replace('FOLDER', str(tmp_path))}")
+    assert err.count("\n") == 1
+
+
+def test_no_folder(rkcnn: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, err = rkcnn("report")
+    assert code == 2
+    assert err.startswith("rkcnn: no folder runs here; train a table first")
+
+
+def test_a_damaged_record_is_said_and_hides_no_other(rkcnn: Run, tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.004,)})
+    (tmp_path / "result.json").write_text("{")
+    code, out, err = rkcnn("report", "mnist", "--from", str(tmp_path))
+    assert code == 0
+    assert "1 of 95 runs" in out
+    assert err.startswith(f"rkcnn: {tmp_path / 'result.json'} can't be read")
+
+
+def test_the_readmes_results(rkcnn: Run, tmp_path: Path) -> None:
+    put_records(tmp_path / "results")
+    readme = tmp_path / "README.md"
+    readme.write_text("\n".join(("# It", *RESULTS, "more")))
+    code, out, _ = rkcnn("report", "--readme", str(readme), "--from", str(tmp_path / "results"))
+    assert (code, out) == (0, f"written   {readme}, from {tmp_path / 'results'}\n")
+    text = readme.read_text(encoding="utf-8")
+    assert text.startswith(f"# It\n{RESULTS[0]}\n24 runs of 5 of the 19 rows")
+    assert text.endswith(f"\n{RESULTS[1]}\nmore")
+
+
+def test_it_loads_no_torch(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.004, 0.005), "RKCNN-R-2@k=32": (0.003, 0.004)})
+    code = (
+        "import sys\nfrom rkcnn.cli import app\n"
+        f"app(['report', 'mnist', '--from', {str(tmp_path)!r}], result_action='return_value')\n"
+        "assert 'torch' not in sys.modules and 'matplotlib' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, stdout=subprocess.DEVNULL)

@@ -1,0 +1,58 @@
+"""Cells as the paper writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from report.records import ERRORS, put_records
+from rkcnn.record.table import TABLES
+from rkcnn.report.entry import Entry, entries, signed
+from rkcnn.report.view import view
+
+
+def entry(folder: Path, label: str, table: str = "mnist", pace: str | None = None) -> Entry:
+    return next(entry for entry in entries(view(TABLES[table], folder, pace)) if entry.label == label)
+
+
+def test_a_row_with_all_its_seeds(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    one = entry(tmp_path, "RKCNN-I-2 k=32")
+    assert one.theirs == "0.29(0.316±0.033)"
+    assert one.last == "0.350±0.016"
+    assert one.best == "0.31(0.330±0.016)"
+    assert (one.seeds, one.last_difference, one.best_difference) == ("5", "+0.034", "+0.014")
+
+
+def test_missing_and_diverged_are_said(tmp_path: Path) -> None:
+    errors = {"ODENet-ab@k=32": (0.004, None), "RKNet-radau3@k=32": (None,), "RKCNN-R-2@k=32": ERRORS["RKCNN-R-2@k=32"]}
+    put_records(tmp_path, errors)
+    some = entry(tmp_path, "ODE-Net (4th-order explicit)")
+    assert (some.last, some.seeds, some.best) == ("0.400", "1/5, 1 diverged", "0.38")
+    none = entry(tmp_path, "RK-Net (5th-order IRK)")
+    assert (none.last, none.seeds, none.theirs, none.last_difference) == ("diverged", "0/5, 1 diverged", "N/A", "-")
+    assert entry(tmp_path, "RKCNN-R-2 k=32").seeds == "4/5"
+    absent = entry(tmp_path, "pre-act ResNet")
+    assert (absent.last, absent.seeds, absent.best) == ("not run yet", "0/5", "-")
+
+
+def test_a_quoted_cell_has_a_star_and_its_only_number_is_compared(tmp_path: Path) -> None:
+    put_records(tmp_path, {"RKNet-64": (0.0042, 0.0044)}, "sota-mnist")
+    one = entry(tmp_path, "RK-Net (Chen et al. 2018)", "sota-mnist")
+    assert (one.theirs, one.best_difference) == ("0.47*", "-0.060")
+
+
+def test_two_decimals_where_the_paper_has_two(tmp_path: Path) -> None:
+    put_records(tmp_path, {"RKCNN-E-2_2_2@k=120": (0.0524, 0.0518, 0.0530)}, "cifar10")
+    one = entry(tmp_path, "RKCNN-E-2_2_2", "cifar10")
+    assert (one.last, one.best, one.last_difference) == ("5.24±0.06", "5.16(5.22±0.06)", "+0.00")
+
+
+def test_smoke_is_not_compared_with_the_paper(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, pace="smoke")
+    one = entry(tmp_path, "pre-act ResNet")
+    assert (one.last, one.seeds, one.last_difference, one.best_difference) == ("30.00", "1", "-", "-")
+
+
+def test_nothing_is_minus_zero() -> None:
+    assert signed(-1e-7, 3) == "+0.000"
+    assert signed(-0.0005, 3) == "-0.050"

@@ -1,0 +1,42 @@
+"""A report as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from report.records import put_records
+from rkcnn.error import InputError
+from rkcnn.record.table import TABLES
+from rkcnn.report.files import write_files, write_tables
+from rkcnn.report.judged import judge_claims
+from rkcnn.report.view import read_records, view
+
+
+def test_equal_records_give_equal_files(tmp_path: Path) -> None:
+    contents = []
+    for name in ("a", "b"):
+        put_records(tmp_path / name)
+        judged = judge_claims(read_records(tmp_path / name)[0], "paper")
+        paths = list(write_tables(view(TABLES["mnist"], tmp_path / name), judged, tmp_path))
+        contents.append([path.read_bytes() for path in paths])
+    assert contents[0] == contents[1]
+
+
+def test_a_table_has_the_claims_that_speak_of_it(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    judged = judge_claims(read_records(tmp_path)[0], "paper")
+    texts = []
+    for name in ("mnist", "sota-mnist"):
+        paths = list(write_tables(view(TABLES[name], tmp_path), judged, tmp_path))
+        assert [path.name for path in paths] == [f"{name}.md", f"{name}.csv"]
+        texts.append(paths[0].read_text(encoding="utf-8"))
+    assert ["the bottleneck doesn't help ResNet" in text for text in texts] == [True, False]
+
+
+def test_a_folder_that_cant_be_written(tmp_path: Path) -> None:
+    put_records(tmp_path / "runs", {"ResNet@k=32": (0.004,)})
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="name another folder with -o"):
+        list(write_files([view(TABLES["mnist"], tmp_path / "runs")], {}, tmp_path / "file" / "out"))

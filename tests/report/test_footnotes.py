@@ -1,0 +1,59 @@
+"""How a table is to be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from report.records import put_records
+from rkcnn.record.table import TABLES
+from rkcnn.report.footnotes import NORMS, footnotes, note_sampling
+from rkcnn.report.view import view
+
+
+def notes(folder: Path, table: str = "mnist", pace: str | None = None) -> str:
+    return "\n".join(footnotes(view(TABLES[table], folder, pace)))
+
+
+def test_the_test_sets_own_error(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.0029, 0.0031)})
+    text = note_sampling(view(TABLES["mnist"], tmp_path))
+    assert "an error of 0.30 % of 10,000 images is known to ±0.05 points (one standard error; 95 %: ±0.11)" in text
+    assert text in notes(tmp_path)
+
+
+def test_quoted_numbers_came_from_another_recipe(tmp_path: Path) -> None:
+    put_records(tmp_path, {"RKNet-64": (0.0042,)}, "sota-mnist", params=208_266)
+    text = notes(tmp_path, "sota-mnist")
+    assert "* quoted by the paper from Chen et al. 2018, Table 1; Norcliffe et al. 2020: trained by their own" in text
+    assert "RK-Net (Chen et al. 2018), params: quoted from Chen et al.; the public code gives 208,266." in text
+
+
+def test_single_runs_and_gaps_of_the_paper_are_told_once(tmp_path: Path) -> None:
+    text = notes(tmp_path, "sota-cifar10")
+    assert text.count("one run: the table's note says a random result") == 1
+    assert "ODE-Net (4th-order implicit) (N/A): the paper: the model does not converge." in notes(tmp_path, "cifar10")
+
+
+def test_slips_and_differences_of_costs(tmp_path: Path) -> None:
+    put_records(tmp_path, {"DenseNet-2@k=32": (0.004,)}, params=56_266)
+    put_records(tmp_path, {"ResNet@k=32": (0.004,)}, params=52_000)
+    text = notes(tmp_path)
+    assert "DenseNet (T = 2), params: 57.55 K is the CliqueNet cell" in text
+    assert "pre-act ResNet, params: the paper has 52.23 K, the records 52,000." in text
+
+
+def test_what_diverged_and_why(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ODENet-ab@k=32": (0.004, None, None)})
+    assert "ODE-Net (4th-order explicit) diverged with seed 1, 2: the loss is nan at step 12." in notes(tmp_path)
+
+
+def test_norms_are_confounded_on_mnist_alone(tmp_path: Path) -> None:
+    assert NORMS in notes(tmp_path)
+    assert all(NORMS not in notes(tmp_path, name) for name in ("norms", "cifar10", "scaling"))
+
+
+def test_smoke_says_nothing_of_accuracy(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, pace="smoke")
+    text = notes(tmp_path, pace="smoke")
+    assert NORMS not in text
+    assert "sample" not in text

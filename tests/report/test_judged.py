@@ -1,0 +1,57 @@
+"""Claims, from all tables at one pace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from report.records import put_records
+from rkcnn.report.claims import CLAIMS
+from rkcnn.report.judged import CORRECTION, judge_claims, say_all, speaks_of
+from rkcnn.report.view import read_records
+
+
+def test_each_claim_is_judged_from_last_epochs(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    judged = {each.claim.id: each for each in judge_claims(read_records(tmp_path)[0], "paper")}
+    assert list(judged) == [claim.id for claim in CLAIMS]
+    assert judged["bottleneck"].heading == "supported (1 of 4 comparisons)"
+    assert judged["e-worse"].heading == "not separable (2 of 8 comparisons)"
+    assert judged["multistep"].verdict == "not yet tested"
+
+
+def test_paces_are_apart_and_smoke_judges_nothing(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, pace="smoke")
+    records, _ = read_records(tmp_path)
+    assert judge_claims(records, "fast") == []
+    assert judge_claims(records, "smoke") == []
+
+
+def test_parameters_are_counted_on_mnist(tmp_path: Path) -> None:
+    counts = {"RKNet-64": 208_266, "ODENet-64": 208_266, "SONODE-64": 283_658}
+    ours = {"RKCNN-E-2@k=32": 55_498, "RKCNN-I-2@k=32": 78_410, "RKCNN-R-2@k=32": 78_410}
+    for spec, params in (counts | ours).items():
+        put_records(tmp_path, {spec: (0.004,)}, "sota-mnist", params=params)
+    judged = judge_claims(read_records(tmp_path)[0], "paper")
+    (share,) = (each for each in judged if each.claim.kind == "share")
+    assert share.verdict == "supported"
+    assert speaks_of(share, "sota-mnist")
+    assert not speaks_of(share, "cifar10")
+
+
+def test_a_claim_speaks_of_the_tables_it_compares_in(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    judged = {each.claim.id: each for each in judge_claims(read_records(tmp_path)[0], "paper")}
+    assert speaks_of(judged["bottleneck"], "cifar10")
+    assert not speaks_of(judged["bottleneck"], "sota-cifar10")
+    assert speaks_of(judged["beats-numerical-matched"], "norms")
+
+
+def test_one_line_a_claim_and_one_for_the_untested(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    lines = list(say_all(judge_claims(read_records(tmp_path)[0], "paper")))
+    assert len(lines) == 6
+    assert lines[0] == CORRECTION
+    assert lines[3].startswith("supported (1 of 4 comparisons): the bottleneck doesn't help ResNet (1 of 1 tested")
+    assert lines[3].endswith("34.86 K against 52.23 K on MNIST).")  # its caveat
+    assert lines[-1].startswith("not yet tested: the same on MNIST with equal norms")

@@ -1,0 +1,63 @@
+"""Which images a run got wrong, where that can be told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from report.records import put_records
+from rkcnn.data.sets import SETS
+from rkcnn.record.table import TABLES
+from rkcnn.report import mistakes
+from rkcnn.report.mistakes import find_mistakes, read_labels
+from rkcnn.report.view import Row, view
+
+MNIST = SETS["mnist"]
+
+
+@pytest.fixture
+def row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Row:
+    """ResNet with two seeds, the first with 40 of 10,000 wrong."""
+    labels = np.arange(10_000) % 10
+    monkeypatch.setattr(mistakes, "read_labels", lambda data: labels)
+    first, _ = put_records(tmp_path, {"ResNet@k=32": (0.004, 0.005)})
+    predictions = labels.astype(np.int16)
+    predictions[:40] = 9 - predictions[:40]
+    np.save(first / "predictions.npy", predictions)
+    return next(row for row in view(TABLES["mnist"], tmp_path).rows if row.results)
+
+
+def test_seed_0_image_by_image(row: Row) -> None:
+    wrong = find_mistakes(row, MNIST)
+    assert wrong is not None
+    assert list(np.flatnonzero(wrong)) == list(range(40))
+
+
+def test_predictions_that_are_not_the_results_are_none(row: Row) -> None:
+    path = row.folders[0] / "predictions.npy"
+    np.save(path, np.zeros(10_000, np.int16))  # 90 % wrong, the result says 0.4 %
+    assert find_mistakes(row, MNIST) is None
+    np.save(path, np.zeros(9_999, np.int16))
+    assert find_mistakes(row, MNIST) is None
+    path.write_bytes(b"no array")
+    assert find_mistakes(row, MNIST) is None
+    path.unlink()
+    assert find_mistakes(row, MNIST) is None
+
+
+def test_no_labels_no_mistakes(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mistakes, "read_labels", lambda data: None)
+    assert find_mistakes(row, MNIST) is None
+
+
+def test_labels_are_read_from_a_stored_copy_and_never_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RKCNN_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert read_labels(MNIST) is None
+    np.arange(10).tofile(tmp_path / "test.labels")
+    monkeypatch.setattr(mistakes, "find_stored", lambda data, sources: (tmp_path, None))
+    found = read_labels(MNIST)
+    assert found is not None
+    assert list(found) == list(range(10))

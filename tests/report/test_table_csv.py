@@ -1,0 +1,49 @@
+"""A table for programs."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from report.records import put_records
+from rkcnn.record.table import TABLES
+from rkcnn.report.table_csv import table_csv
+from rkcnn.report.view import view
+
+
+def read(folder: Path, table: str = "mnist") -> dict[str, dict[str, str]]:
+    text = table_csv(view(TABLES[table], folder))
+    return {line["network"]: line for line in csv.DictReader(text.splitlines())}
+
+
+def test_numbers_alone(tmp_path: Path) -> None:
+    put_records(tmp_path, params=52_234)
+    rows = read(tmp_path)
+    assert tuple(rows) == TABLES["mnist"].specs
+    one = rows["ResNet@k=32"]
+    assert (one["table"], one["pace"], one["recipe"]) == ("mnist", "paper", "paper-mnist")
+    assert float(one["last_mean"]) == pytest.approx(0.402)
+    assert float(one["best_min"]) == pytest.approx(0.36)
+    assert (one["theirs_mean"], one["theirs_runs"], one["best_minus_theirs"]) == ("0.3720", "5", "0.0100")
+    assert (one["params_printed"], one["params"], one["params_check"]) == ("52.23 K", "52234", "agrees")
+    assert (one["reference"], one["difference"], one["smallest_p"]) == ("RKCNN-R-2@k=32", "0.0495", "0.00794")
+    assert float(one["low"]) < float(one["difference"]) < float(one["high"])
+    assert (one["finished"], one["missing"], one["mcnemar_p"]) == ("5", "0", "")
+
+
+def test_an_absent_number_is_an_empty_cell(tmp_path: Path) -> None:
+    put_records(tmp_path, {"RKNet-radau3@k=32": (None,)})
+    rows = read(tmp_path)
+    assert (rows["RKNet-radau3@k=32"]["diverged"], rows["RKNet-radau3@k=32"]["theirs"]) == ("1", "N/A")
+    one = rows["ResNet@k=32"]
+    assert {one[name] for name in ("params", "last_mean", "difference", "seconds", "best_minus_theirs")} == {""}
+    assert one["missing"] == "5"
+
+
+def test_smoke_says_so_on_every_line_and_has_no_difference(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, pace="smoke")
+    rows = read(tmp_path)
+    assert {row["pace"] for row in rows.values()} == {"smoke"}
+    assert rows["ResNet@k=32"]["last_minus_theirs"] == ""

@@ -1,0 +1,54 @@
+"""A table as Markdown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from report.records import put_records
+from rkcnn.record.table import TABLES
+from rkcnn.report.judged import judge_claims
+from rkcnn.report.table_markdown import short_table, table_markdown
+from rkcnn.report.view import read_records, view
+
+
+def test_one_table_with_the_papers_columns_first(tmp_path: Path) -> None:
+    put_records(tmp_path, params=52_234, paper_flops=8_434_000)
+    judged = judge_claims(read_records(tmp_path)[0], "paper")
+    text = table_markdown(view(TABLES["mnist"], tmp_path), judged)
+    assert (
+        "| pre-act ResNet | 52.23 K | 8.43 M | agree | 0.33 (0.372 ± 0.031) | 0.402 ± 0.019 | 5 "
+        "| 0.36 (0.382 ± 0.019) | +0.030 | +0.010 |\n"
+    ) in text
+    assert "| RKNN (4th-order ERK) | 52.36 K | 12.44 M | - | 0.35 (0.378 ± 0.024) | not run yet | 0/5 |" in text
+    assert "| RKCNN-I-2 k=32 | 78.41 K | 10.27 M | params: differs, FLOPs: differs |" in text
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(rows) == 2 + len(TABLES["mnist"].specs)
+    assert len({line.count("|") for line in rows}) == 1
+    assert [line for line in text.splitlines() if line.startswith("#")] == [
+        "# mnist",
+        "## Comparisons",
+        "## The paper's claims",
+    ]
+
+
+def test_stars_stay_stars(tmp_path: Path) -> None:
+    put_records(tmp_path, {"RKNet-64": (0.0042,)}, "sota-mnist")
+    text = table_markdown(view(TABLES["sota-mnist"], tmp_path))
+    assert "| 0.47\\* |" in text
+    assert "- \\* quoted by the paper" in text
+
+
+def test_smoke_is_marked(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, pace="smoke")
+    text = table_markdown(view(TABLES["mnist"], tmp_path))
+    assert "**SMOKE: 40 steps on mnist-mini; says nothing about accuracy**" in text
+    assert "| ours, last (SMOKE) |" in text
+    assert text.count("\n| SMOKE ") == len(TABLES["mnist"].specs)
+
+
+def test_the_short_form_has_what_was_run(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.004, 0.005), "RKNet-radau3@k=32": (None,)}, params=52_234)
+    assert short_table(view(TABLES["mnist"], tmp_path)).splitlines()[2:] == [
+        "| pre-act ResNet | 52,234 | 0.33 (0.372 ± 0.031) | 0.38 (0.430 ± 0.071) | 0.450 ± 0.071 | 2/5 |",
+        "| RK-Net (5th-order IRK) | 52,234 | N/A | - | diverged | 0/5, 1 diverged |",
+    ]

@@ -1,0 +1,74 @@
+"""A table in the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from report.records import put_records
+from rkcnn.record.table import TABLES
+from rkcnn.report.judged import judge_claims
+from rkcnn.report.table_text import WIDTH, claims_text, table_text
+from rkcnn.report.view import read_records, view
+
+
+def test_every_row_stands_in_both_blocks(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    text = table_text(view(TABLES["mnist"], tmp_path))
+    lines = text.splitlines()
+    assert lines[0] == "mnist: the paper's tb:MNIST: every step in one frame on MNIST; paper-mnist, 24 of 95 runs"
+    assert lines[2].split() == ["network", "theirs", "last", "n", "best", "Δ", "last", "Δ", "best"]
+    assert (
+        "pre-act ResNet                0.33(0.372±0.031)  0.402±0.019    5  0.36(0.382±0.019)  +0.030  +0.010" in lines
+    )
+    assert (
+        "RKNN (4th-order ERK)          0.35(0.378±0.024)  not run yet  0/5                  -       -       -" in lines
+    )
+    assert sum(line.startswith("RKCNN-I-2 k=32 ") for line in lines) == 2  # errors and costs
+    assert "RKCNN-I-2 k=32 and RKCNN-R-2 k=32 are not separable with 5 and 4 seeds" in " ".join(text.split())
+
+
+def test_a_table_of_our_own_has_no_columns_of_theirs(tmp_path: Path) -> None:
+    put_records(tmp_path, {"RKCNN-I-2_2_2@k=80": (0.05, 0.06)}, "scaling")
+    lines = table_text(view(TABLES["scaling"], tmp_path)).splitlines()
+    assert lines[2].split() == ["network", "last", "n", "best"]
+    assert lines[3].split() == ["RKCNN-I-2_2_2@k=80", "5.50±0.71", "2/3", "4.98(5.48±0.71)"]
+
+
+@pytest.mark.parametrize("table", list(TABLES))
+def test_a_whole_table_fits_the_terminal(tmp_path: Path, table: str) -> None:
+    data, seeds = TABLES[table].data, TABLES[table].seeds
+    errors = {"mnist": (0.0031, 0.0044, 0.0039, 0.0035, 0.0040), "cifar100": (0.201, 0.189, 0.195)}
+    values = errors.get(data, (0.041, 0.049, 0.045))[:seeds]
+    put_records(
+        tmp_path, dict.fromkeys(TABLES[table].specs, values), table, params=139_000_000, paper_flops=14_790_000_000
+    )
+    text = table_text(view(TABLES[table], tmp_path))
+    longest = max(map(len, text.splitlines()))
+    assert longest <= WIDTH + (5 if table == "sota-cifar100" else 0)  # the longest name and the widest errors meet
+
+
+@pytest.mark.parametrize("pace", ["fast", "smoke"])
+def test_another_recipe_is_marked_on_every_row(tmp_path: Path, pace: str) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.01,)}, pace=pace)
+    text = table_text(view(TABLES["mnist"], tmp_path))
+    lines = text.splitlines()
+    assert lines[1].startswith(f"{pace.upper()}: ")
+    assert sum(line.startswith(f"{pace.upper()} ") for line in lines) == 2 * len(TABLES["mnist"].specs)
+    assert f"Comparisons ({pace.upper()})" in lines
+
+
+def test_equal_records_give_equal_texts(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        put_records(tmp_path / name)
+    one, two = (table_text(view(TABLES["mnist"], tmp_path / name)) for name in ("a", "b"))
+    assert one == two
+
+
+def test_claims_have_a_heading_of_their_recipe(tmp_path: Path) -> None:
+    put_records(tmp_path, pace="fast")
+    judged = judge_claims(read_records(tmp_path)[0], "fast")
+    text = claims_text(judged, "fast")
+    assert text.startswith("The paper's claims (FAST: not the paper's recipe)\n- Each claim is corrected")
+    assert claims_text([], "paper") == ""
