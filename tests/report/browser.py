@@ -73,7 +73,7 @@ class Page:
 
     def ask(self, expression: str) -> Any:
         """The value of some JavaScript."""
-        found = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        found = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
@@ -81,9 +81,13 @@ class Page:
         """Move the mouse to the middle of an element."""
         where = f"document.querySelector({json.dumps(selector)})"
         self.ask(f"{where}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
-        self.ask("new Promise(requestAnimationFrame)")
+        self.wait()
         x, y = self.ask(f"(b => [b.x + b.width / 2, b.y + b.height / 2])({where}.getBoundingClientRect())")
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def wait(self) -> None:
+        """Until what is under way is shown: a scroll is told to the page in the next frame."""
+        self.ask("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))")
 
     def press(self, key: str) -> None:
         text = {"text": "\r"} if key == "Enter" else {}

@@ -43,7 +43,7 @@ def page(chromium: Page, file: Path) -> Iterator[Page]:
     chromium.asked.clear()
     chromium.open(file)
     yield chromium
-    chromium.ask("new Promise(requestAnimationFrame)")
+    chromium.wait()
     assert chromium.trouble == []
     assert chromium.asked == [file.resolve().as_uri()]
 

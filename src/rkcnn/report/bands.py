@@ -87,7 +87,7 @@ def _draw_panel(axes: Axes, family: str, courses: Sequence[Course]) -> None:
             epochs, course.mean, color=colour, linewidth=1.5, linestyle=next(lines), zorder=3,
             label=f"{course.row.spec} (n={len(course.row.results)})",
         )  # fmt: skip
-    for text in axes.legend(frameon=False, fontsize=8, loc="upper right").get_texts():
+    for text in axes.legend(fontsize=8, loc="upper right", framealpha=0.75, edgecolor="none").get_texts():
         text.set_parse_math(False)
 
 

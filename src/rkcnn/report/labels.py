@@ -117,5 +117,6 @@ def _write(axes: Axes, point: Place, name: str, colour: str, spot: Place) -> Ann
     return axes.annotate(
         name, point, xytext=spot, textcoords="offset points", fontsize=SIZE, parse_math=False,
         ha=("center", "left", "right")[across], va=("center", "bottom", "top")[up],
-        arrowprops=line if max(map(abs, spot)) > NEXT_TO else None,
+        arrowprops=line if max(map(abs, spot)) > NEXT_TO else None, zorder=4,
+        bbox={"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 0.5},  # read over a bar, where one must be
     )  # fmt: skip

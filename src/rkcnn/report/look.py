@@ -10,7 +10,7 @@ from rkcnn.report.picture import AMBER, BLACK, BLUE, GREEN, GREY, ORANGE, PINK, 
 class Look(NamedTuple):
     colour: str
     marker: str
-    size: float = 7.0
+    size: float = 7.5
 
 
 _LOOKS = {
@@ -21,8 +21,8 @@ _LOOKS = {
     "RKNN": Look(AMBER, "v"),
     "RK-Net": Look(PINK, "<"),
     "ODE-Net": Look(BLACK, ">"),
-    "DenseNet": Look(ORANGE, "P", 8),
-    "CliqueNet": Look(PINK, "X", 8),
+    "DenseNet": Look(ORANGE, "P", 9),
+    "CliqueNet": Look(PINK, "X", 9),
     "SONODE": Look(AMBER, "p", 8),
     "Momentum ResNet": Look(BLACK, "h"),
     "Identity": Look(GREY, "*", 11),

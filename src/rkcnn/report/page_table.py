@@ -21,7 +21,7 @@ HEADS = (
     "last − theirs",
     "best − theirs",
     "n",
-    "against the reference [95 %]",
+    "against the reference [95\u00a0%]",
     "what can be concluded",
 )
 
