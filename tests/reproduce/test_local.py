@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,7 +72,12 @@ def test_stopped_or_killed_every_run_ends_as_it_would_alone(
     assert BEGUN in stand
     hands: list[local.Hand] = []
     born = local.Hand.__post_init__
-    monkeypatch.setattr(local.Hand, "__post_init__", lambda hand: (born(hand), hands.append(hand))[0])
+
+    def note(hand: local.Hand) -> None:
+        born(hand)
+        hands.append(hand)
+
+    monkeypatch.setattr(local.Hand, "__post_init__", note)
     shares: dict[int, float] = {}
     killed = False
     for event in begin(runs, tmp_path):
@@ -101,7 +107,7 @@ def test_one_that_cannot_be_trained_takes_no_other_down(runs: list[Run], tmp_pat
 def test_a_process_that_always_dies_is_given_up(
     runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local.sys, "executable", "/bin/false")
+    monkeypatch.setattr(sys, "executable", "/bin/false")
     (event,) = begin(runs[:1], tmp_path)
     assert event.what == "fails"
     assert event.text == "its process died 3 times, last with exit code 1"

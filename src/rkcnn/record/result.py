@@ -10,12 +10,13 @@ from typing import Any
 
 from rkcnn.error import InputError
 
+Kind = type | tuple[type, ...]
 NUMBER = (int, float)
 MAYBE = (int, float, type(None))
-RUN = {"data": str, "spec": str, "recipe": dict, "seed": int}
-RECIPE = {"name": str, "epochs": int, "precision": str}
-EPOCH = {"number": int, "loss": NUMBER, "error": NUMBER, "lr": NUMBER, "test_error": NUMBER}
-RESULT = {
+RUN: dict[str, Kind] = {"data": str, "spec": str, "recipe": dict, "seed": int}
+RECIPE: dict[str, Kind] = {"name": str, "epochs": int, "precision": str}
+EPOCH: dict[str, Kind] = {"number": int, "loss": NUMBER, "error": NUMBER, "lr": NUMBER, "test_error": NUMBER}
+RESULT: dict[str, Kind] = {
     "run": dict,
     "status": str,
     "error": MAYBE,
@@ -82,7 +83,7 @@ def check_progress(run: Any, epochs: Any) -> None:
         _check("epoch", epoch, EPOCH)
 
 
-def _check(what: str, facts: Any, kinds: Mapping[str, type | tuple[type, ...]]) -> None:
+def _check(what: str, facts: Any, kinds: Mapping[str, Kind]) -> None:
     if not isinstance(facts, dict):
         raise TypeError(f"the {what} is of type {type(facts).__name__}")
     for name, kind in kinds.items():

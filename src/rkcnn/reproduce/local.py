@@ -45,6 +45,7 @@ class Hand:
     news: queue.Queue[tuple[Hand, Event | None]]
     group: Group = ()
     process: subprocess.Popen[str] = field(init=False)
+    listener: threading.Thread = field(init=False)
 
     def __post_init__(self) -> None:
         self.process = subprocess.Popen(
@@ -55,20 +56,21 @@ class Hand:
             env={**os.environ, "OMP_NUM_THREADS": str(self.place.threads)},
             start_new_session=True,  # Ctrl-C is the driver's, which asks them one by one
         )
-        threading.Thread(target=self._listen, daemon=True).start()
+        self.listener = threading.Thread(target=self._listen, daemon=True)
+        self.listener.start()
 
     def give(self, order: Order | None) -> None:
         """An order, or none: then it leaves."""
         self.group = order.runs if order else ()
         assert self.process.stdin is not None
-        with suppress(BrokenPipeError):  # it died just now: that is heard soon
+        with suppress(BrokenPipeError, ValueError):  # it died just now: that is heard soon
             print(order.to_json() if order else "", file=self.process.stdin, flush=True)
 
     def _listen(self) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.news.put((self, read_event(line)))
-        self.process.wait()
+        with suppress(BrokenPipeError), self.process:  # closes its pipes, where an order may be stuck, and waits
+            for line in self.process.stdout:
+                self.news.put((self, read_event(line)))
         self.news.put((self, None))
 
 
@@ -147,4 +149,5 @@ def _dismiss(hands: list[Hand]) -> None:
     except (subprocess.TimeoutExpired, KeyboardInterrupt):  # or asked a second time: at once
         for hand in hands:
             hand.process.kill()
-            hand.process.wait()
+    for hand in hands:
+        hand.listener.join(PATIENCE)
