@@ -53,5 +53,5 @@ def test_a_full_disk_takes_no_number_and_the_folder_is_held_all_the_same(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "pwrite", full)
-    with locked(tmp_path), pytest.raises(InputError, match="^another process is training in"), locked(tmp_path):
+    with locked(tmp_path), pytest.raises(InputError, match=r"^another process is training in"), locked(tmp_path):
         pass

@@ -173,7 +173,7 @@ def test_a_rank_that_is_not_in_the_world(monkeypatch: pytest.MonkeyPatch) -> Non
         pass
     for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
         monkeypatch.setenv(name, "2")
-    with pytest.raises(InputError, match="RANK=2 given of WORLD_SIZE=2; it must be .* from 0 to 1"), join(CPU):
+    with pytest.raises(InputError, match=r"RANK=2 given of WORLD_SIZE=2; it must be .* from 0 to 1"), join(CPU):
         pass
 
 

@@ -10,12 +10,14 @@ from typing import Any
 
 from rkcnn.error import InputError
 
+Kinds = Mapping[str, type | tuple[type, ...]]
+
 NUMBER = (int, float)
 MAYBE = (int, float, type(None))
-RUN = {"data": str, "spec": str, "recipe": dict, "seed": int}
-RECIPE = {"name": str, "epochs": int, "precision": str}
-EPOCH = {"number": int, "loss": NUMBER, "error": NUMBER, "lr": NUMBER, "test_error": NUMBER}
-RESULT = {
+RUN: Kinds = {"data": str, "spec": str, "recipe": dict, "seed": int}
+RECIPE: Kinds = {"name": str, "epochs": int, "precision": str}
+EPOCH: Kinds = {"number": int, "loss": NUMBER, "error": NUMBER, "lr": NUMBER, "test_error": NUMBER}
+RESULT: Kinds = {
     "run": dict,
     "status": str,
     "error": MAYBE,
@@ -82,7 +84,7 @@ def check_progress(run: Any, epochs: Any) -> None:
         _check("epoch", epoch, EPOCH)
 
 
-def _check(what: str, facts: Any, kinds: Mapping[str, type | tuple[type, ...]]) -> None:
+def _check(what: str, facts: Any, kinds: Kinds) -> None:
     if not isinstance(facts, dict):
         raise TypeError(f"the {what} is of type {type(facts).__name__}")
     for name, kind in kinds.items():
