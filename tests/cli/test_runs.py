@@ -31,6 +31,34 @@ def test_a_table_by_name_that_cuts_nothing_off(rkcnn: Run, tmp_path: Path) -> No
     assert " ".join(second.split()) == f"{far.run['data']} ResNet@k=4 mini,epochs=3 0 - - 0 1:05 1,234 diverged"
 
 
+def test_a_run_that_has_begun_is_there_too(rkcnn: Run, tmp_path: Path) -> None:
+    put(tmp_path / "b", outcome().to_json())
+    (tmp_path / "a").mkdir()
+    run = {**outcome().run, "train_sha256": "0" * 64, "seed": 7}
+    history = [{**epoch, "seconds": 40.0} for epoch in outcome().epochs[:2]]
+    facts = {"identity": run, "epoch": 2, "step": 5, "history": history}
+    (tmp_path / "a" / "checkpoint-00002-000005.json").write_text(json.dumps(facts))
+    code, out, err = rkcnn("runs", "--from", str(tmp_path))
+    assert (code, err) == (0, "")
+    _, first, second = (" ".join(line.split()) for line in out.splitlines())
+    assert first == "mnist-mini ResNet@k=4 mini,epochs=3 7 - 2.00 % 2 of 3 1:20 - begun"
+    assert second.endswith(" 3 1:05 1,234 finished")
+    (found,) = json.loads(rkcnn("runs", "--from", str(tmp_path), "--json")[1])
+    assert found["folder"] == str(tmp_path / "b"), "whole results only"
+
+
+def test_only_runs_that_have_begun(rkcnn: Run, tmp_path: Path) -> None:
+    facts = {"identity": outcome().run, "epoch": 0, "step": 0, "history": []}
+    (tmp_path / "checkpoint-00000-000000.json").write_text(json.dumps(facts))
+    code, out, _ = rkcnn("runs", "--from", str(tmp_path))
+    assert code == 0
+    assert out.splitlines()[1].split()[4:] == ["-", "-", "0", "of", "3", "0:00", "-", "begun"]
+    (tmp_path / "checkpoint-00000-000000.json").write_text("{")
+    code, out, err = rkcnn("runs", "--from", str(tmp_path))
+    assert (code, out) == (0, f"no results below {tmp_path}\n")
+    assert err == f"rkcnn: no checkpoint in {tmp_path} can be read; remove them to start anew\n"
+
+
 def test_json_is_whole_results(rkcnn: Run, tmp_path: Path) -> None:
     put(tmp_path / "a", outcome().to_json())
     code, out, _ = rkcnn("runs", "--from", str(tmp_path), "--json")

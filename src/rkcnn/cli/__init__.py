@@ -22,7 +22,7 @@ app = App(
 )
 app.command("rkcnn.cli.train:train", help="Train a network; with no more words, digits in about two minutes.")
 app.command("rkcnn.cli.evaluate:evaluate", help="What a trained network gets wrong, and how sure it is.")
-app.command("rkcnn.cli.runs:runs", help="Every result below a folder.")
+app.command("rkcnn.cli.runs:runs", help="Every run below a folder, with its result.")
 app.command("rkcnn.cli.reproduce:reproduce", help="Train a whole table of the paper.")
 app.command("rkcnn.cli.report:report", help="Tables of results beside the paper's, with what they allow one to say.")
 app.command("rkcnn.cli.models:models", help="Every network of the paper with its cost.")

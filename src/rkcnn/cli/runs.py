@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from rkcnn.error import InputError
 
 if TYPE_CHECKING:
+    from rkcnn.record.begun import Begun
     from rkcnn.record.result import Result
 
 HEADS = ("data", "network", "recipe", "seed", "error", "best", "epochs", "time", "params", "state")
@@ -20,25 +21,28 @@ WORDS = ("data", "network", "recipe", "state")  # columns that start at the left
 
 
 def runs(*, from_: Path = Path("runs"), json_: Annotated[bool, Parameter(negative=())] = False) -> None:
-    """List every result below a folder: data, network, recipe, seed, errors, time.
+    """List every run below a folder, also those that are not finished: data, network, recipe, seed, errors, time.
 
     Parameters
     ----------
     from_
         The folder to look in.
     json_
-        Print a JSON list of whole results instead of a table.
+        Print a JSON list of whole results, of the runs that have one, instead of a table.
     """
-    from rkcnn.record.result import find_results
+    from rkcnn.record.begun import find_begun
+    from rkcnn.record.result import Result, find_results
 
     if not from_.is_dir():
         raise InputError(f"no folder {from_} here; train something first (rkcnn train) or name another with --from")
-    found = list(find_results(from_))
-    results = [(path.parent, result) for path, result in found if not isinstance(result, InputError)]
+    results = [(path.parent, result) for path, result in find_results(from_)]
+    found = sorted([*results, *find_begun(from_)], key=lambda pair: pair[0])
+    rows = [row_of(run) for _, run in found if not isinstance(run, InputError)]
     if json_:
-        print(json.dumps([{"folder": str(folder), **asdict(result)} for folder, result in results], indent=1))
-    elif results:
-        print_table([result for _, result in results])
+        known = [{"folder": str(folder), **asdict(result)} for folder, result in results if isinstance(result, Result)]
+        print(json.dumps(known, indent=1))
+    elif rows:
+        print_table(rows)
     else:
         print(f"no results below {from_}")
     for _, trouble in found:
@@ -46,26 +50,23 @@ def runs(*, from_: Path = Path("runs"), json_: Annotated[bool, Parameter(negativ
             print(f"rkcnn: {trouble}", file=sys.stderr)
 
 
-def print_table(results: list[Result]) -> None:
-    """Columns as wide as they need: a log or a pipe cuts nothing off."""
+def row_of(run: Result | Begun) -> tuple[str, ...]:
+    """The cells below HEADS; one that has begun has no error yet, and says how many of its epochs are done."""
     from rkcnn.cli.summary import clock, percent
+    from rkcnn.record.result import Result
     from rkcnn.record.run import recipe_text
 
-    rows = [
-        (
-            result.run["data"],
-            result.run["spec"],
-            recipe_text(result.run["recipe"]),
-            str(result.run["seed"]),
-            percent(result.error),
-            percent(result.error_best),
-            str(len(result.epochs)),
-            clock(result.seconds),
-            f"{result.params:,}",
-            result.status.partition(":")[0],
-        )
-        for result in results
-    ]
+    name = (run.run["data"], run.run["spec"], recipe_text(run.run["recipe"]), str(run.run["seed"]))
+    done = str(len(run.epochs))
+    if isinstance(run, Result):
+        errors, state = (percent(run.error), percent(run.error_best)), run.status.partition(":")[0]
+        return (*name, *errors, done, clock(run.seconds), f"{run.params:,}", state)
+    best = min((epoch["test_error"] for epoch in run.epochs), default=None)
+    return (*name, "-", percent(best), f"{done} of {run.run['recipe']['epochs']}", clock(run.seconds), "-", "begun")
+
+
+def print_table(rows: list[tuple[str, ...]]) -> None:
+    """Columns as wide as they need: a log or a pipe cuts nothing off."""
     widths = [max(map(len, column)) for column in zip(HEADS, *rows, strict=True)]
     for row in (HEADS, *rows):
         cells = zip(HEADS, row, widths, strict=True)

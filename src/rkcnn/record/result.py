@@ -10,13 +10,14 @@ from typing import Any
 
 from rkcnn.error import InputError
 
-Kind = type | tuple[type, ...]
+Kinds = Mapping[str, type | tuple[type, ...]]
+
 NUMBER = (int, float)
 MAYBE = (int, float, type(None))
-RUN: dict[str, Kind] = {"data": str, "spec": str, "recipe": dict, "seed": int}
-RECIPE: dict[str, Kind] = {"name": str, "epochs": int, "precision": str}
-EPOCH: dict[str, Kind] = {"number": int, "loss": NUMBER, "error": NUMBER, "lr": NUMBER, "test_error": NUMBER}
-RESULT: dict[str, Kind] = {
+RUN: Kinds = {"data": str, "spec": str, "recipe": dict, "seed": int}
+RECIPE: Kinds = {"name": str, "epochs": int, "precision": str}
+EPOCH: Kinds = {"number": int, "loss": NUMBER, "error": NUMBER, "lr": NUMBER, "test_error": NUMBER}
+RESULT: Kinds = {
     "run": dict,
     "status": str,
     "error": MAYBE,
@@ -44,7 +45,7 @@ class Result:
     images_per_second: float
     peak_bytes: int
     params: int
-    evaluations: float | None  # of f, or of stages, for an image: a mean of the last epoch where the data decides
+    evaluations: float | None  # of f a solve, where the data decides
     unconverged: float | None  # share of solves
     engine: str
     data: dict[str, Any]  # checksums, and whether they are the published ones
@@ -83,7 +84,7 @@ def check_progress(run: Any, epochs: Any) -> None:
         _check("epoch", epoch, EPOCH)
 
 
-def _check(what: str, facts: Any, kinds: Mapping[str, Kind]) -> None:
+def _check(what: str, facts: Any, kinds: Kinds) -> None:
     if not isinstance(facts, dict):
         raise TypeError(f"the {what} is of type {type(facts).__name__}")
     for name, kind in kinds.items():
