@@ -141,8 +141,7 @@ def _dismiss(hands: list[Hand]) -> None:
     for hand in hands:
         if hand.group:
             hand.process.send_signal(signal.SIGTERM)
-        else:
-            hand.give(None)
+        hand.give(None)  # should it just have ended its runs, the signal came to nothing
     try:
         for hand in hands:
             hand.process.wait(PATIENCE)
