@@ -89,7 +89,7 @@ class Driver:
             for place in self._runs:
                 self._give_out(place)
             while self._tasks:
-                done, _ = self._ray.wait(list(self._tasks), timeout=PAUSE)
+                done = self._wait()
                 yield from self._read_mail()
                 for task in done:
                     place = self._tasks.pop(task)
@@ -110,6 +110,12 @@ class Driver:
         task = Task(place, run, self._device, way.engine, way.keep_seconds, CPUS, self._store)
         known = pack_checkpoints(way.out / run.folder)
         self._tasks[self._task.remote(task.as_facts(), *self._sets[run.data], known, self._mailbox)] = place
+
+    def _wait(self) -> list[Any]:
+        """The tasks that are done, after a pause of Python's: out of one of Ray's SIGTERM comes as Ctrl-C."""
+        time.sleep(PAUSE)
+        done, _ = self._ray.wait(list(self._tasks), num_returns=len(self._tasks), timeout=0)
+        return done
 
     def _read_mail(self) -> Iterator[Event]:
         events, checkpoints = self._ray.get(self._mailbox.fetch.remote())
@@ -143,7 +149,7 @@ class Driver:
         end = time.monotonic() + PATIENCE
         with suppress(KeyboardInterrupt):
             while self._tasks and time.monotonic() < end:
-                done, _ = self._ray.wait(list(self._tasks), timeout=PAUSE)
+                done = self._wait()
                 for _ in self._read_mail():
                     pass
                 for task in done:
