@@ -21,7 +21,7 @@ from rkcnn.record.lock import locked
 from rkcnn.record.result import read_result
 from rkcnn.record.run import Run
 from rkcnn.reproduce.event import Event
-from rkcnn.reproduce.on_ray import pick_kind, reproduce_on_ray
+from rkcnn.reproduce.on_ray import device_for, reproduce_on_ray
 from rkcnn.reproduce.parcel import unpack_checkpoints
 from rkcnn.run.together import Way
 from rkcnn.run.train import train
@@ -173,14 +173,16 @@ def test_a_wrong_address_is_one_sentence_and_quick(digits: str, tmp_path: Path) 
     assert time.monotonic() - began < 10
 
 
-def test_devices_are_kinds() -> None:
-    assert [pick_kind(*given) for given in (("auto", 0), ("auto", 2), ("cpu", 2), ("cuda", 1))] == [
-        "cpu",
-        "cuda",
-        "cpu",
-        "cuda",
-    ]
+@pytest.mark.parametrize(
+    ("device", "gpus", "told"),
+    [("auto", 0.0, "cpu"), ("auto", 2.0, "auto"), ("cpu", 2.0, "cpu"), ("cuda", 1.0, "cuda")],
+)
+def test_a_task_is_told_cpu_unless_the_cluster_has_gpus(device: str, gpus: float, told: str) -> None:
+    assert device_for(device, gpus) == told
+
+
+def test_devices_that_a_cluster_can_not_give() -> None:
     with pytest.raises(InputError, match="has no GPU"):
-        pick_kind("cuda", 0)
+        device_for("cuda", 0.0)
     with pytest.raises(InputError, match="say cpu, cuda or auto"):
-        pick_kind("cuda:1", 2)
+        device_for("cuda:1", 2.0)

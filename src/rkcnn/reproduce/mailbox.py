@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from rkcnn.reproduce.parcel import Parcel
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # its process needs no torch
+    from rkcnn.reproduce.parcel import Parcel
 
 
 class Mailbox:

@@ -64,7 +64,7 @@ class Driver:
     def __init__(self, ray: Any, runs: dict[int, Run], way: Way, store: Path | None) -> None:
         self._ray, self._runs, self._way = ray, runs, way
         self._store = store and store.resolve()
-        self._device = pick_kind(way.device, ray.cluster_resources().get("GPU", 0.0))
+        self._device = device_for(way.device, ray.cluster_resources().get("GPU", 0.0))
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
@@ -73,7 +73,7 @@ class Driver:
             .options(num_cpus=0, scheduling_strategy=here, max_restarts=-1, max_task_retries=-1)
             .remote()
         )
-        gpus = GPU if self._device == "cuda" else 0
+        gpus = GPU if self._device != "cpu" else 0
         # Ray's own retries would begin with the checkpoint that a task was first given
         self._task = ray.remote(carry_out_far).options(num_cpus=CPUS, num_gpus=gpus, max_retries=0)
         self._sets: dict[str, tuple[Any, Any]] = {}
@@ -156,12 +156,10 @@ class Driver:
                     self._take(task, self._tasks.pop(task))
 
 
-def pick_kind(device: str, gpus: float) -> str:
-    """cuda or cpu: which GPU it is, is Ray's to choose."""
-    if device == "auto":
-        return "cuda" if gpus else "cpu"
-    if device not in ("cpu", "cuda"):
+def device_for(device: str, gpus: float) -> str:
+    """What a task is told: cpu, or to take the GPU that Ray lets it see."""
+    if device not in ("auto", "cpu", "cuda"):
         raise InputError(f"--device {device} given with --on ray, which chooses among GPUs; say cpu, cuda or auto")
     if device == "cuda" and not gpus:
         raise InputError("--device cuda given, and the Ray cluster has no GPU; say cpu or auto")
-    return device
+    return device if gpus else "cpu"
