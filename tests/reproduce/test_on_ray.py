@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
 import tempfile
@@ -30,6 +31,15 @@ from rkcnn.train.recipe import recipe_of
 SPEC = "RKCNN-R-2@k=4"
 RECIPE = recipe_of("mini", {"epochs": "15", "batch": "64", "drop_last": "off"})  # 105 steps
 NEVER = 1000.0  # seconds: no checkpoint but the first and the last
+
+
+@pytest.fixture(scope="module", autouse=True)
+def token() -> Iterator[None]:
+    """What a cluster lets processes in by; without one Ray writes one into the home folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        yield
+    os.environ.pop("RAY_AUTH_MODE", None)  # Ray sets it for a cluster of its own
 
 
 @pytest.fixture

@@ -35,8 +35,11 @@ def join_cluster(address: str | None) -> Iterator[Any]:
     try:
         ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **own)
     except Exception as error:  # of any kind, undocumented
-        what = f"can't join the Ray cluster at {address}" if address else "can't start a Ray cluster here"
-        raise InputError(f"{what}: {' '.join(str(error).split())}") from None
+        why = " ".join(str(error).split())
+        if address is None:
+            raise InputError(f"can't start a Ray cluster here: {why}") from None
+        hint = "if it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as where it was started"
+        raise InputError(f"can't join the Ray cluster at {address} ({why}); {hint}") from None
     finally:
         if main:
             signal.signal(signal.SIGTERM, leave)  # Ray takes it, and the exit code with it
