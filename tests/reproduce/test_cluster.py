@@ -18,6 +18,12 @@ def test_what_is_no_address(address: str) -> None:
         pass
 
 
+def test_auto_is_what_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    with pytest.raises(InputError, match=r"no Ray cluster answers at 127\.0\.0\.1:1"), join_cluster("auto"):
+        pass
+
+
 def test_another_server() -> None:
     def answer(server: socket.socket) -> None:
         link, _ = server.accept()

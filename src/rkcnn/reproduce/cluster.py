@@ -51,6 +51,8 @@ def join_cluster(address: str | None) -> Iterator[Any]:
 
 def _check(address: str) -> None:
     """InputError unless something at the address talks as a Ray cluster does."""
+    if address == "auto":
+        address = os.environ.get("RAY_ADDRESS") or address
     if address == "auto":  # Ray looks for one on this machine, and is quick about it
         return
     remedy = "start one with ray start --head, which prints its HOST:PORT, or leave --address out"
