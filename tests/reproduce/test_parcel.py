@@ -1,0 +1,57 @@
+"""Files on their way: whole, the newest kept, and an old one that comes late does no harm."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rkcnn.reproduce import parcel
+from rkcnn.reproduce.parcel import Parcel, pack_checkpoints, pack_results, unpack_checkpoints, unpack_results
+
+
+def checkpoint(*steps: int) -> Parcel:
+    made: Parcel = {}
+    for step in steps:
+        name = f"checkpoint-00000-{step:06d}"
+        made |= {f"{name}.json": b"facts %d" % step, f"{name}.safetensors": b"numbers %d" % step}
+    return made
+
+
+@settings(max_examples=20)  # each writes to the disk for good
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=6))
+def test_in_whatever_order_they_come_the_two_newest_stay(steps: list[int]) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made) / "run"
+        for step in steps:
+            unpack_checkpoints(folder, checkpoint(step))
+        newest = sorted(set(steps))[-2:]
+        assert pack_checkpoints(folder) == checkpoint(*newest)
+        assert pack_checkpoints(folder, 1) == checkpoint(newest[-1])
+        assert len(list(folder.iterdir())) == 2 * len(newest)
+
+
+def test_facts_without_their_tensors_are_left_behind(tmp_path: Path) -> None:
+    unpack_checkpoints(tmp_path, checkpoint(1, 2))
+    (tmp_path / "checkpoint-00000-000002.safetensors").unlink()
+    assert pack_checkpoints(tmp_path) == checkpoint(1)
+    assert pack_checkpoints(tmp_path / "nothing") == {}
+
+
+def test_what_vouches_is_written_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    monkeypatch.setattr(parcel, "write_whole", lambda path, content: written.append(path.name))
+    unpack_checkpoints(tmp_path, checkpoint(7))
+    unpack_results(tmp_path, {"result.json": b"", "weights.safetensors": b"", "predictions.npy": b""})
+    assert written[1].endswith(".json")
+    assert written[-1] == "result.json"
+
+
+def test_results_travel_without_checkpoints_and_lock(tmp_path: Path) -> None:
+    files = {"result.json": b"{}", "weights.safetensors": b"w"}
+    for name, content in {**files, **checkpoint(3), ".lock": b"1"}.items():
+        (tmp_path / name).write_bytes(content)
+    assert pack_results(tmp_path) == files
