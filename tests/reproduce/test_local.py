@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -51,7 +51,7 @@ def _two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
 
 
-def begin(runs: list[Run], out: Path) -> Iterator[Event]:
+def begin(runs: list[Run], out: Path) -> Generator[Event, None, None]:
     return reproduce_here(runs, Way(out, "cpu", keep_seconds=0.0), Sources())
 
 
@@ -67,7 +67,7 @@ def test_stopped_or_killed_every_run_ends_as_it_would_alone(
     for event in events:
         if event.what == "moves" and event.share > 0.3:
             break
-    events.close()  # type: ignore[attr-defined]
+    events.close()
     stand = [standing(run, tmp_path) for run in runs]
     assert BEGUN in stand
     hands: list[local.Hand] = []

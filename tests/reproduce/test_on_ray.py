@@ -8,7 +8,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -91,7 +91,7 @@ def run_of(digits: str, seed: int = 0) -> Run:
 
 def go(
     runs: list[Run], out: Path, keep: float, address: str | None = None, store: Path | None = None
-) -> Iterator[Event]:
+) -> Generator[Event, None, None]:
     return reproduce_on_ray(runs, Way(out, "cpu", "eager", keep_seconds=keep), Sources(), address, store)
 
 
@@ -154,7 +154,7 @@ def test_a_cluster_that_is_there_stays_and_a_shared_folder_keeps_what_was_closed
     run, out, store = run_of(digits), tmp_path / "out", tmp_path / "store"
     events = go([run, run_of(digits, 1), run_of(digits, 2)], out, NEVER, cluster, store)
     assert any(event.run == 0 and event.share > 0.02 for event in events)
-    events.close()  # type: ignore[attr-defined]
+    events.close()
     stood = max(path.stem for path in (store / run.folder).glob("checkpoint-*.json"))
     assert share_at(stood) > 0.02
     assert not list(out.rglob("checkpoint-*"))

@@ -67,6 +67,8 @@ def evaluate(
         raise InputError(f"{weights} holds {facts.network}, and the run beside it is of {result.run['spec']}")
     named = data or (result.run["data"] if result else "")
     name, _, held = named.partition("~validation-")
+    if data is None and own == Own() and result is not None:
+        own = Own(**result.data.get("own", {}))  # as it was read for training
     training, images = load(name, sources, own, Progress(sys.stderr))
     if held:
         _, images = training.split(int(held))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Annotated
@@ -143,12 +144,12 @@ def _go(
     if on == "ray":
         from rkcnn.reproduce.on_ray import reproduce_on_ray
 
-        events: Iterator[Event] = reproduce_on_ray(runs, way, sources, address, store)
+        events: Generator[Event, None, None] = reproduce_on_ray(runs, way, sources, address, store)
     else:
         from rkcnn.reproduce.local import reproduce_here
 
         events = reproduce_here(runs, way, sources)
-    with Board(console, runs, [float(flops[run.spec]) for run in runs]) as board:
+    with closing(events), Board(console, runs, [float(flops[run.spec]) for run in runs]) as board:
         for event in events:
             board.hear(event)
     return board.failed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+from dataclasses import replace
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -34,7 +35,8 @@ def load(
         folder, catalogue = obtain_own(name, sources, own, progress)
         means, deviations = catalogue.parts["train"].mean, catalogue.parts["train"].std
         statistics = tuple(means), tuple(std or 1.0 for std in deviations)  # one flat colour has no deviation
-        return _open(name, folder, catalogue, tuple(catalogue.classes), statistics, coarse=False)
+        training, test = _open(name, folder, catalogue, tuple(catalogue.classes), statistics, coarse=False)
+        return replace(training, own=own), replace(test, own=own)
     data = find(name)
     if data.name == "mnist-mini":
         return _bundled(data)

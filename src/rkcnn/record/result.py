@@ -43,7 +43,7 @@ class Result:
     epochs: list[dict[str, Any]]
     seconds: float
     images_per_second: float
-    peak_bytes: int
+    peak_bytes: int  # of the device or process, with all runs that were side by side there
     params: int
     evaluations: float | None  # of f a solve, where the data decides
     unconverged: float | None  # share of solves

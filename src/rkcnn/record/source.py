@@ -23,12 +23,14 @@ def source_hash() -> str:
 
 @cache
 def commit() -> str | None:
-    """The checkout's commit, with + if it has changes; outside a checkout what RKCNN_COMMIT says, or None."""
+    """What RKCNN_COMMIT says of a copy, else the checkout's commit, with + if it has changes; None outside one."""
+    if said := os.environ.get("RKCNN_COMMIT"):
+        return said
     try:
         _git("ls-files", "--error-unmatch", "--", "record/source.py")  # a .venv lies in another project's checkout
         return _git("rev-parse", "--short=12", "HEAD") + "+" * bool(_git("status", "--porcelain", "--", "."))
     except (OSError, subprocess.CalledProcessError):
-        return os.environ.get("RKCNN_COMMIT") or None
+        return None
 
 
 def _git(*command: str) -> str:

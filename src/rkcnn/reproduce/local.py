@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import ceil
@@ -86,7 +86,7 @@ def places_for(device: str, count: int) -> list[Place]:
     return [Place("cpu", cores // workers)] * workers
 
 
-def reproduce_here(runs: Sequence[Run], way: Way, sources: Sources) -> Iterator[Event]:
+def reproduce_here(runs: Sequence[Run], way: Way, sources: Sources) -> Generator[Event, None, None]:
     """Train the runs and tell what happens to each, until every one ended or failed.
 
     Closed early, as by Ctrl-C, it asks every worker to keep what it has. A worker that dies is replaced and its runs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ PATIENCE = 120.0  # seconds for tasks that were asked to stop to send what they 
 
 def reproduce_on_ray(
     runs: Sequence[Run], way: Way, sources: Sources, address: str | None, store: Path | None
-) -> Iterator[Event]:
+) -> Generator[Event, None, None]:
     """Train the runs on the cluster at an address, or on one started here for the purpose, and tell what happens.
 
     Checkpoints come to `way.out`, or go to `store`, a folder that all machines see; results come to `way.out`. A task
@@ -79,7 +79,7 @@ class Driver:
         self._sets: dict[str, tuple[Any, Any]] = {}
         self._tasks: dict[Any, int] = {}
 
-    def drive(self, sources: Sources) -> Iterator[Event]:
+    def drive(self, sources: Sources) -> Generator[Event, None, None]:
         deaths: Counter[int] = Counter()
         for data in dict.fromkeys(run.data for run in self._runs.values()):
             # once into the object store, so that no machine needs files of its own, and its processes share one copy
@@ -117,7 +117,7 @@ class Driver:
         done, _ = self._ray.wait(list(self._tasks), num_returns=len(self._tasks), timeout=0)
         return done
 
-    def _read_mail(self) -> Iterator[Event]:
+    def _read_mail(self) -> Generator[Event, None, None]:
         events, checkpoints = self._ray.get(self._mailbox.fetch.remote())
         for place, parcel in checkpoints.items():
             unpack_checkpoints(self._way.out / self._runs[place].folder, parcel)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import platform
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -49,9 +50,10 @@ def _write(job: Job, status: str) -> Result:
             "verified": images.verified,
             **checksums(images, job.predictor.images),
             "classes": list(images.classes),
+            "own": asdict(images.own),
         },
         versions={"rkcnn": __version__, "torch": torch.__version__, "python": platform.python_version()},
-        machine=describe_machine(trainer.device) | {"ranks": trainer.ranks.world},
+        machine=describe_machine(trainer.device) | {"ranks": trainer.ranks.world, "together": job.together},
         commit=commit(),
         source=source_hash(),
         flops=costs.flops,

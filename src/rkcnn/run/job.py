@@ -40,6 +40,7 @@ class Job:
     history: list[dict[str, Any]] = field(default_factory=list)
     kept: float = field(default_factory=time.monotonic)
     cost: float = 0.0  # seconds that the last checkpoint took
+    together: int = 1  # runs side by side, this one among them: they share time and memory
 
     @property
     def trainer(self) -> Trainer:

@@ -72,6 +72,8 @@ def train_together(
                 job.engine.begin()
                 _keep(job, observer)  # before hours are spent: can this folder take a checkpoint?
                 jobs.append(job)
+            for job in jobs:
+                job.together = len(jobs)
             results |= _go(jobs, observer, way.keep_seconds, asked)
     return results
 
