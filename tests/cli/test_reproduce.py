@@ -1,0 +1,111 @@
+"""A whole table by one command: planned, run, stopped, continued, reported."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rkcnn.cli.reproduce import MARKS
+
+Run = Callable[..., tuple[int, str, str]]
+ROWS = "Identity*,RKCNN-E-2@k=24,DenseNet*"
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("runs")
+
+
+def test_smoke_of_a_table_and_its_report(rkcnn: Run, out: Path, tmp_path: Path) -> None:
+    """The proof in small: rows of the MNIST table trained, then read; smoke is marked everywhere."""
+    code, said, _ = rkcnn("reproduce", "mnist", "--recipe", "smoke", "--rows", ROWS, "--out", str(out))
+    assert code == 0
+    assert said.count(MARKS["smoke"]) == 2
+    assert "3 networks x 1 seed on mnist-mini, by smoke; 0 finished, 0 begun, 3 new" in said
+    assert said.count("ends      ") == 3
+    assert f"next      rkcnn report mnist --from {out} --recipe smoke" in said
+    code, said, _ = rkcnn("report", "mnist", "--from", str(out), "--recipe", "smoke", "-o", str(tmp_path))
+    assert code == 0
+    assert "SMOKE" in said
+    written = {path.name for path in tmp_path.iterdir()}
+    assert {"mnist.md", "mnist.csv", "report.html"} <= written
+    for name in ("mnist.md", "mnist.csv", "report.html"):
+        assert "smoke" in (tmp_path / name).read_text(encoding="utf-8").lower()
+
+
+def test_what_is_finished_is_not_run_again(rkcnn: Run, out: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("result.json")}
+    assert len(before) == 3
+    code, said, _ = rkcnn("reproduce", "mnist", "--recipe", "smoke", "--rows", ROWS, "--out", str(out))
+    assert code == 0
+    assert "3 finished, 0 begun, 0 new" in said
+    assert "begins" not in said
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("result.json")} == before
+
+
+def test_a_result_that_diverged_is_counted(rkcnn: Run, out: Path, tmp_path: Path) -> None:
+    for path in out.rglob("result.json"):
+        copy = tmp_path / path.relative_to(out)
+        copy.parent.mkdir(parents=True)
+        facts = json.loads(path.read_bytes())
+        if facts["run"]["spec"].startswith("Dense"):
+            facts |= {"status": "diverged: the loss is not finite at epoch 1, step 2, lr 0.1", "error": None}
+        copy.write_text(json.dumps(facts))
+    code, said, _ = rkcnn("reproduce", "mnist", "--recipe", "smoke", "--rows", ROWS, "--out", str(tmp_path))
+    assert code == 0
+    assert "0 of 1, 1 diverged" in said
+
+
+def test_ctrl_c_is_safe(tmp_path: Path) -> None:
+    """It says how far it came, with 130; no worker is left behind, and the same command continues."""
+    command = [sys.executable, "-m", "rkcnn", "reproduce", "mnist", "--recipe", "smoke", "--rows", "RKCNN-R*"]
+    command += ["--out", str(tmp_path)]
+    settings = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=settings)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("ends"):
+            process.send_signal(signal.SIGINT)
+            break
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "of 3 runs done; the same command continues" in err
+    left = subprocess.run(["pgrep", "-f", "rkcnn.reproduce.worker", "-P", str(process.pid)], capture_output=True)
+    assert not left.stdout
+    done = subprocess.run(command, capture_output=True, text=True, env=settings, timeout=120, check=True)
+    assert done.stdout.count(" 1 of 1") == 3
+
+
+def test_a_plan_trains_and_fetches_nothing(rkcnn: Run, tmp_path: Path) -> None:
+    code, said, _ = rkcnn("reproduce", "mnist", "--plan", "--rows", "RKCNN-?-2@k=32", "--out", str(tmp_path / "runs"))
+    assert code == 0
+    assert "3 networks x 5 seeds on mnist, by paper-mnist; 0 finished, 0 begun, 15 new" in said
+    assert "all" in said.splitlines()[-2]
+    assert "a guess within a factor" in said
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["imagenet"], "no table 'imagenet'; tables are mnist"),
+        (["mnist", "--rows", "AlexNet"], "no row of mnist matches 'AlexNet'; rows are ResNet"),
+        (["mnist", "--recipe", "slow"], "--recipe slow given; a table is trained by paper, fast, smoke"),
+        (["mnist", "--on", "moon"], "--on moon given; a table runs on local or on ray"),
+        (["mnist", "--store", "x"], "--store given with --on local; it goes with --on ray"),
+        (["mnist", "--seeds", "0"], "--seeds 0 given"),
+        (["mnist", "--device", "cuda:9", "--plan"], "no device 'cuda:9' here"),
+    ],
+)
+def test_bad_input(rkcnn: Run, tmp_path: Path, arguments: list[str], says: str) -> None:
+    code, _, err = rkcnn("reproduce", *arguments, "--out", str(tmp_path / "runs"))
+    assert code == 2
+    assert says in err
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,25 @@
+"""How long a table takes, about."""
+
+from __future__ import annotations
+
+import pytest
+
+from rkcnn.data.load import find
+from rkcnn.record.table import TABLES
+from rkcnn.reproduce.estimate import count_flops, measure_rate, training_flops
+
+
+def test_a_run_is_its_steps_and_its_evaluations() -> None:
+    (run,) = TABLES["mnist"].runs(rows="Identity*", seeds=1)
+    flops = count_flops(run.spec, find("mnist"))
+    assert flops == 7107456
+    assert training_flops(run, flops) == flops * 160 * (3 * 468 * 128 + 10_000)
+    (smoke,) = TABLES["cifar10"].runs("smoke", rows="Identity*")
+    assert training_flops(smoke, 1) == 3 * 40 * 32 + 2_000
+    assert training_flops(TABLES["cifar10"].runs(seeds=1)[0], 1) == 300 * (3 * 1563 * 32 + 10_000)
+
+
+def test_the_rate_is_measured_with_the_cheapest(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = TABLES["mnist"].runs("smoke", rows="RKCNN-I*")
+    flops = {run.spec: count_flops(run.spec, find("mnist-mini")) for run in runs}
+    assert 1e8 < measure_rate(runs, flops, "cpu") < 1e14
