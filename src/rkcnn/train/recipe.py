@@ -123,8 +123,8 @@ def paper_svhn() -> Recipe:
     """The paper on SVHN (SPEC 5): 40 epochs of 604,388 images, dropout 0.2, lr / 10 at 20 and 30, no augmentation.
 
     rkcnn train RKCNN-I-2_2_2@k=120 --data svhn+extra --recipe paper-svhn
-    About 2 hours on one H200, reckoned from paper-cifar's 10 ms for a quarter of the batch, not timed. The paper: 1.64 %
-    (best epoch, mean of 3).
+    About 2 hours on one H200, reckoned from paper-cifar's 10 ms for a quarter of the batch, not timed.
+    The paper: 1.64 % (best epoch, mean of 3).
     """
     return Recipe(
         "paper-svhn", epochs=40, batch=128, lr=0.1, milestones=(20, 30), nesterov=True, weight_decay=1e-4, dropout=0.2
