@@ -223,7 +223,7 @@ def test_a_terminal_of_80_columns_shows_it_all(
     last = [line for line in re.split(r"[\r\n]+", text) if "epoch 20/20" in line][-1]
     assert re.search(r" epoch 20/20 loss \d\.\d{4} train [\d.]+ % test [\d.]+ % [\d,]+ img/s 0:00 left", last), last
     assert ("seed 1 " in last) is several
-    assert ("━" in last) is not several, "with a seed's name its words fill the line"
+    assert several or "━" in last, "with a seed's name its words may fill the line"
     assert len(last) <= 80
 
 

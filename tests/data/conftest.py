@@ -87,6 +87,12 @@ class Server:
                     request.wfile.write(body[at : at + 40_000])
                     time.sleep(0.02)
                 return
+            if self.behaviour == "waits" and len(body) > 200_000:
+                request.wfile.write(body[:200_000])
+                request.wfile.flush()
+                while self.behaviour == "waits":
+                    time.sleep(0.02)
+                return
             while self.behaviour == "never ends":
                 request.wfile.write(bytes(1 << 20))
             self.sent += len(body)  # before the client can have it all, and ask

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rkcnn.data.disk import DiskError, writing_to
+from rkcnn.data.disk import DiskError, write_whole, writing_to
 
 BUNDLED = Path(str(files("rkcnn.data") / "bundled"))
 
@@ -90,3 +90,12 @@ def test_a_file_in_the_way_is_a_sentence(tmp_path: Path) -> None:
     says = "a part of it is a file, not a folder; do other"
     with pytest.raises(DiskError, match=says), writing_to(tmp_path / "file" / "x", "do other"):
         (tmp_path / "file" / "x").write_text("")
+
+
+def test_write_whole_replaces_all_or_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_whole(path, b"one")
+    write_whole(path, b"two")
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+    with pytest.raises(DiskError, match=r"can't write to .*; name another folder"):
+        write_whole(tmp_path / "missing" / "file", b"three")

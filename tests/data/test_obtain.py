@@ -229,7 +229,7 @@ def test_two_processes_that_want_the_same_set_share_one_download(mini: Path, ser
 
 
 def test_ctrl_c_in_a_download_is_a_sentence_and_the_next_run_continues(mini: Path, server: Any, prelude: str) -> None:
-    server.behaviour = "slow"
+    server.behaviour = "waits"
     code = f'{prelude}\nmain(["data", "get", "mini", "--mirror", "{server.url}"])'
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
     parts: list[Path] = []

@@ -9,9 +9,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
-from rkcnn.evaluate.judgement import BINS, calibration_error, judge, wilson
+from rkcnn.evaluate.judgement import BINS, calibration_error, judge
 
 
 @st.composite
@@ -22,15 +21,6 @@ def answers(draw: st.DrawFn) -> tuple[torch.Tensor, torch.Tensor, int]:
     generator = torch.Generator().manual_seed(seed)
     logits = draw(st.sampled_from([0.1, 1.0, 30.0])) * torch.randn(count, classes, generator=generator)
     return logits, torch.randint(classes, (count,), generator=generator), classes
-
-
-@given(st.integers(1, 20_000), st.data())
-def test_wilson_is_scipys(images: int, data: st.DataObject) -> None:
-    wrong = data.draw(st.integers(0, images))
-    low, high = wilson(wrong, images)
-    scipys = binomtest(wrong, images).proportion_ci(0.95, method="wilson")
-    assert (low, high) == pytest.approx((scipys.low, scipys.high), abs=1e-9)
-    assert 0 <= low <= wrong / images <= high <= 1
 
 
 def naive_calibration(probability: list[float], right: list[bool]) -> float:

@@ -57,3 +57,10 @@ def test_smoke_says_nothing_of_accuracy(tmp_path: Path) -> None:
     text = notes(tmp_path, pace="smoke")
     assert NORMS not in text
     assert "sample" not in text
+
+
+def test_a_single_run_has_wilsons_interval(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.0040,), "Identity@k=32": (0.006, 0.007)})
+    text = notes(tmp_path)
+    assert "pre-act ResNet is one run: 0.40 % of 10,000 images, 0.29 to 0.54 % by Wilson's 95 % interval" in text
+    assert text.count("is one run") == 1

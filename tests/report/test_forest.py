@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 
 from report.records import ERRORS, put_records
 from rkcnn.error import InputError
+from rkcnn.evaluate.proportion import sampling_error
 from rkcnn.record.table import TABLES
 from rkcnn.report.forest import draw_forest
-from rkcnn.report.proportion import sampling_error
 from rkcnn.report.statistics import welch
 from rkcnn.report.view import view
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from report.records import ERRORS, put_records
+from rkcnn.evaluate.proportion import McNemar
 from rkcnn.record.table import TABLES
 from rkcnn.report.compare import compare
-from rkcnn.report.proportion import McNemar
 from rkcnn.report.view import view
 from rkcnn.report.words import conclude, mark, note_comparisons, tag, title
 

@@ -43,7 +43,7 @@ def test_facts_without_their_tensors_are_left_behind(tmp_path: Path) -> None:
 
 def test_what_vouches_is_written_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
-    monkeypatch.setattr(parcel, "write_whole", lambda path, content: written.append(path.name))
+    monkeypatch.setattr(parcel, "write_whole", lambda path, content, remedy: written.append(path.name))
     unpack_checkpoints(tmp_path, checkpoint(7))
     unpack_results(tmp_path, {"result.json": b"", "weights.safetensors": b"", "predictions.npy": b""})
     assert written[1].endswith(".json")

@@ -1,8 +1,9 @@
-"""Trouble with the disk, said in a sentence."""
+"""Files written whole, and trouble with the disk said in a sentence."""
 
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,3 +33,22 @@ def writing_to(path: Path, remedy: str) -> Iterator[None]:
     except OSError as error:
         reason = _REASONS.get(error.errno or 0, str(error))
         raise DiskError(f"can't write to {path}: {reason}; {remedy}") from error
+
+
+def write_whole(path: Path, content: bytes, remedy: str = "name another folder") -> None:
+    """All of it or nothing: a temporary name, synced, then renamed."""
+    part = path.with_name(f".{path.name}.part")
+    with writing_to(path, remedy):
+        try:
+            with part.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        finally:
+            part.unlink(missing_ok=True)

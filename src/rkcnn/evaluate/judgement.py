@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rkcnn.evaluate.proportion import wilson
+
 BINS = 15  # of confidence, for the calibration error (Guo et al. 2017)
-NORMAL_95 = 1.959963984540054
 
 
 class Mistake(NamedTuple):
@@ -65,16 +65,6 @@ def judge(logits: Tensor, labels: Tensor, classes: int) -> Judgement:
         ece=calibration_error(probability, right),
         worst=tuple(Mistake(i, int(labels[i]), int(predicted[i]), float(probability[i])) for i in mistaken.tolist()),
     )
-
-
-def wilson(wrong: int, images: int, z: float = NORMAL_95) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share."""
-    p = wrong / images
-    middle = p + z * z / (2 * images)
-    half = z * sqrt(p * (1 - p) / images + z * z / (4 * images * images))
-    scale = 1 + z * z / images
-    low, high = (middle - half) / scale, (middle + half) / scale
-    return max(0.0, min(low, p)), min(1.0, max(high, p))  # rounding leaves the share itself inside
 
 
 def calibration_error(probability: Tensor, right: Tensor) -> float:

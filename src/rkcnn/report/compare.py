@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rkcnn.data.sets import SETS
+from rkcnn.evaluate.proportion import McNemar, mcnemar
 from rkcnn.record.table import Table
 from rkcnn.report.errors import PLACES, printed_error
 from rkcnn.report.mistakes import find_mistakes
-from rkcnn.report.proportion import McNemar, mcnemar
 from rkcnn.report.statistics import Difference, Permutation, holm, permute, welch
 from rkcnn.report.view import Row, View
 

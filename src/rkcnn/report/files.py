@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rkcnn.data.disk import writing_to
+from rkcnn.data.disk import write_whole, writing_to
 from rkcnn.report.judged import speaks_of
 from rkcnn.report.page import write_page
-from rkcnn.report.picture import save_figure, write_whole
+from rkcnn.report.picture import save_figure
 from rkcnn.report.plots import draw_plots
 from rkcnn.report.table_csv import table_csv
 from rkcnn.report.table_markdown import table_markdown

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from statistics import fmean
 
 from rkcnn.data.sets import SETS
+from rkcnn.evaluate.proportion import sampling_error, wilson
 from rkcnn.report.cost_check import NAMES, check_costs
 from rkcnn.report.entry import percent
-from rkcnn.report.proportion import sampling_error
 from rkcnn.report.view import View
 
 NORMS = (
@@ -24,6 +24,7 @@ def footnotes(view: View) -> Iterator[str]:
     sampling = note_sampling(view)
     if sampling:
         yield sampling
+    yield from _note_single(view)
     if view.table.data == "mnist" and view.table.name != "norms" and view.pace != "smoke":
         yield NORMS
     for row in view.rows:
@@ -44,6 +45,20 @@ def note_sampling(view: View) -> str:
         f"The test set is a sample too: an error of {percent(error, 2)} % of {images:,} images is known to "
         f"±{percent(spread.se, 2)} points (one standard error; 95 %: ±{percent(spread.half, 2)}), however many seeds."
     )
+
+
+def _note_single(view: View) -> Iterator[str]:
+    """One run has no deviation; what its test set allows is known all the same."""
+    if view.pace == "smoke":
+        return
+    images = SETS[view.table.data_at(view.pace)].test.images
+    for row in view.rows:
+        if row.last and row.last.n == 1:
+            low, high = (percent(end, 2) for end in wilson(round(row.last.mean * images), images))
+            yield (
+                f"{row.label} is one run: {percent(row.last.mean, 2)} % of {images:,} images, {low} to {high} % by "
+                "Wilson's 95 % interval for the draw of the images; of other seeds it says nothing."
+            )
 
 
 def _note_theirs(view: View) -> Iterator[str]:

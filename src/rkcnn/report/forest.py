@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
+from rkcnn.evaluate.proportion import sampling_error
 from rkcnn.report.compare import reference_of
 from rkcnn.report.look import look_of
 from rkcnn.report.picture import BLACK, GREY
-from rkcnn.report.proportion import sampling_error
 from rkcnn.report.statistics import Difference, welch
 from rkcnn.report.view import Row, View
 from rkcnn.report.words import mark

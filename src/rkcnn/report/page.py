@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rkcnn import __version__
+from rkcnn.data.disk import write_whole
 from rkcnn.error import InputError
 from rkcnn.report.compare import compare, reference_of
 from rkcnn.report.entry import decimals
@@ -17,7 +18,6 @@ from rkcnn.report.judged import judge_claims
 from rkcnn.report.look import look_of
 from rkcnn.report.origin import find_origins
 from rkcnn.report.page_table import HEADS, list_lines
-from rkcnn.report.picture import write_whole
 from rkcnn.report.plots import draw_plots
 from rkcnn.report.verdict import Judgement
 from rkcnn.report.view import View

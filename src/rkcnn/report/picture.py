@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rkcnn.data.disk import writing_to
+from rkcnn.data.disk import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,14 +33,3 @@ def render(figure: Figure, kind: str, transparent: bool = False) -> bytes:
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "rkcnn"}):
         figure.savefig(content, format=kind, dpi=150, transparent=transparent, metadata=metadata)
     return content.getvalue()
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    with writing_to(path, "name another folder"):
-        try:
-            part.write_bytes(content)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)

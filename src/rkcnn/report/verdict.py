@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from rkcnn.data.sets import SETS
+from rkcnn.evaluate.proportion import sampling_error
 from rkcnn.model.catalogue import SOTA_MNIST
 from rkcnn.record.table import TABLES
 from rkcnn.report.claims import Claim, Comparison, Key
-from rkcnn.report.proportion import sampling_error
 from rkcnn.report.statistics import Difference, Sample, holm, welch
 
 Verdict = Literal["supported", "not separable", "contradicted", "not yet tested"]

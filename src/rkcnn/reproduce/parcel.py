@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from rkcnn.train.checkpoint import KEPT, write_whole
+from rkcnn.data.disk import write_whole
+from rkcnn.train.checkpoint import KEPT, REMEDY
 
 Parcel = dict[str, bytes]
 
@@ -24,7 +25,7 @@ def unpack_checkpoints(folder: Path, parcel: Parcel) -> None:
     """Put checkpoints beside those in a folder, and keep the newest: an old one that comes late does no harm."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in sorted(parcel, key=lambda name: name.endswith(".json")):  # the JSON last: it vouches
-        write_whole(folder / name, parcel[name])
+        write_whole(folder / name, parcel[name], REMEDY)
     for old in sorted(folder.glob("checkpoint-*.json"))[:-KEPT]:
         old.unlink(missing_ok=True)
         old.with_suffix(".safetensors").unlink(missing_ok=True)
@@ -39,4 +40,4 @@ def pack_results(folder: Path) -> Parcel:
 def unpack_results(folder: Path, parcel: Parcel) -> None:
     """The result last: where it lies, everything does."""
     for name in sorted(parcel, key=lambda name: name == "result.json"):
-        write_whole(folder / name, parcel[name])
+        write_whole(folder / name, parcel[name], REMEDY)

@@ -12,13 +12,14 @@ import torch
 from safetensors.torch import save
 
 from rkcnn import __version__
+from rkcnn.data.disk import write_whole
 from rkcnn.evaluate.weights import FILE, Facts
 from rkcnn.model.cost import cost
 from rkcnn.record.result import Result
 from rkcnn.record.source import commit, source_hash
 from rkcnn.run.job import Job, averaged, checksums
 from rkcnn.run.place import describe_machine, peak_bytes
-from rkcnn.train.checkpoint import write_whole
+from rkcnn.train.checkpoint import REMEDY
 
 
 def conclude(job: Job, status: str) -> Result:
@@ -63,9 +64,9 @@ def _write(job: Job, status: str) -> Result:
         with averaged(trainer):
             predictions = job.predictor.predictions(trainer.network).cpu().numpy()
             state = {name: value.detach().cpu().contiguous() for name, value in trainer.network.state_dict().items()}
-        write_whole(job.folder / FILE, save(state, Facts.of(job.run.spec, images).as_metadata()))
-        write_whole(job.folder / "predictions.npy", _npy(predictions.astype(np.int16)))
-    write_whole(job.folder / "result.json", result.to_json())
+        write_whole(job.folder / FILE, save(state, Facts.of(job.run.spec, images).as_metadata()), REMEDY)
+        write_whole(job.folder / "predictions.npy", _npy(predictions.astype(np.int16)), REMEDY)
+    write_whole(job.folder / "result.json", result.to_json(), REMEDY)
     return result
 
 

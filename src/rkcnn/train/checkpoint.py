@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +12,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
+from rkcnn.data.disk import write_whole
 from rkcnn.error import InputError
 from rkcnn.train.trainer import Trainer
 
+REMEDY = "free some space there or name another --out"
 KEPT = 2  # the newest and the one before, should the newest be damaged
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """All of it or nothing: a temporary name, synced, then renamed."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise InputError(f"can't write {path}: {error.strerror}; free some space there or name another --out") from None
 
 
 def tensors_of(trainer: Trainer) -> dict[str, Tensor]:
@@ -51,7 +33,7 @@ def keep(folder: Path, trainer: Trainer, identity: dict[str, Any], history: list
     """Write a checkpoint; the JSON is renamed last and vouches for the tensors by their checksum."""
     name = f"checkpoint-{trainer.epoch:05d}-{trainer.step:06d}"
     content = save({key: value.detach().cpu().contiguous() for key, value in tensors_of(trainer).items()})
-    write_whole(folder / f"{name}.safetensors", content)
+    write_whole(folder / f"{name}.safetensors", content, REMEDY)
     facts = {
         "identity": identity,
         "epoch": trainer.epoch,
@@ -62,7 +44,7 @@ def keep(folder: Path, trainer: Trainer, identity: dict[str, Any], history: list
         "sha256": hashlib.sha256(content).hexdigest(),
     }
     facts["check"] = _check(facts)
-    write_whole(folder / f"{name}.json", json.dumps(facts, indent=1).encode())
+    write_whole(folder / f"{name}.json", json.dumps(facts, indent=1).encode(), REMEDY)
     for old in _found(folder)[:-KEPT]:
         old.unlink(missing_ok=True)  # the JSON first: without it the tensors are no checkpoint
     whole = {path.stem for path in _found(folder)}

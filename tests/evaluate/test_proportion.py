@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rkcnn.error import InputError
-from rkcnn.evaluate import judgement
-from rkcnn.report.proportion import mcnemar, sampling_error, wilson
+from rkcnn.evaluate.proportion import mcnemar, sampling_error, wilson
 
 FLAGS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60)
 
@@ -44,10 +43,6 @@ def test_wilson_is_scipys(n: int, share: float, level: float) -> None:
     wrong = round(share * n)
     expected = stats.binomtest(wrong, n).proportion_ci(level, method="wilson")
     assert wilson(wrong, n, level) == pytest.approx(tuple(expected), abs=1e-9)
-
-
-def test_wilson_is_what_rkcnn_evaluate_prints() -> None:
-    assert wilson(26, 2000) == pytest.approx(judgement.wilson(26, 2000), abs=1e-15)
 
 
 @pytest.mark.parametrize(("wrong", "n"), [(-1, 10), (11, 10), (0, 0)])
