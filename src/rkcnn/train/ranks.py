@@ -153,6 +153,8 @@ def join(device: torch.device) -> Iterator[tuple[Ranks, torch.device]]:
         _meet(device)
     try:
         yield Ranks(dist.get_rank(), dist.get_world_size()), device
+        if started:
+            dist.barrier()  # none hangs up while another still reads
     finally:
         if started:
             dist.destroy_process_group()
