@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from rkcnn.data.load import find
 from rkcnn.record.table import TABLES
 from rkcnn.reproduce.estimate import count_flops, measure_rate, training_flops
+from rkcnn.reproduce.local import Place
 
 
 def test_a_run_is_its_steps_and_its_evaluations() -> None:
@@ -19,7 +18,7 @@ def test_a_run_is_its_steps_and_its_evaluations() -> None:
     assert training_flops(TABLES["cifar10"].runs(seeds=1)[0], 1) == 300 * (3 * 1563 * 32 + 10_000)
 
 
-def test_the_rate_is_measured_with_the_cheapest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rate_is_measured_with_the_cheapest() -> None:
     runs = TABLES["mnist"].runs("smoke", rows="RKCNN-I*")
     flops = {run.spec: count_flops(run.spec, find("mnist-mini")) for run in runs}
-    assert 1e8 < measure_rate(runs, flops, "cpu") < 1e14
+    assert 1e8 < measure_rate(runs, flops, Place("cpu", 1)) < 1e14

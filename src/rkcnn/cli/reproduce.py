@@ -179,7 +179,7 @@ def show_plan(runs: Sequence[Run], waiting: Sequence[Run], device: str) -> Itera
     specs = list(dict.fromkeys(run.spec for run in runs))
     flops = {spec: count_flops(spec, find(runs[0].data)) for spec in specs}
     places = places_for(device, len(waiting))
-    rate = measure_rate(waiting, flops, device) * len(places) if waiting else 1.0
+    rate = measure_rate(waiting, flops, places[0]) * len(places) if waiting else 1.0
     width = max(map(len, specs))
     total = 0.0
     yield f"{'network':{width}}  {'MFLOPs':>9}  {'left':>4}  {'about':>9}"

@@ -14,8 +14,9 @@ from rkcnn.data.sets import DataSet
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
 from rkcnn.record.run import Run
+from rkcnn.reproduce.local import Place
 from rkcnn.run.job import build
-from rkcnn.run.place import pick_device, set_precision
+from rkcnn.run.place import set_precision
 from rkcnn.run.together import MOST
 from rkcnn.train.engine import Engine, Graph
 from rkcnn.train.trainer import Trainer
@@ -39,10 +40,18 @@ def training_flops(run: Run, flops: int) -> float:
     return float(flops) * recipe.epochs * (3 * steps * recipe.batch + data.test.images)
 
 
-def measure_rate(runs: Sequence[Run], flops: dict[str, int], device: str) -> float:
-    """FLOP/s of this machine at training: a few steps of the cheapest of the runs, as many at once as would be."""
+def measure_rate(runs: Sequence[Run], flops: dict[str, int], place: Place) -> float:
+    """FLOP/s of a place at training: a few steps of the cheapest of the runs, as many at once as would be."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(place.threads)
+    try:
+        return _measure(runs, flops, torch.device(place.device))
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _measure(runs: Sequence[Run], flops: dict[str, int], place: torch.device) -> float:
     run = min(runs, key=lambda run: flops[run.spec])
-    place = pick_device(device)
     set_precision(run.recipe.precision)
     count = min(MOST, len(runs)) if place.type == "cuda" else 1
     images = _noise(find(run.data), run.recipe.batch * 2)
