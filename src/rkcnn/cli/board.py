@@ -74,21 +74,19 @@ class Board:
     @property
     def share(self) -> float:
         """Of the whole, weighted."""
-        return self._sum(self.shares) / sum(self.weights)
+        return self._weigh(dict(enumerate(self.shares))) / sum(self.weights)
 
     def news(self) -> str:
         """3 of 95 runs, 4 %, 1:02:03 left."""
         parts = [f"{len(self.ended)} of {len(self.runs)} runs", f"{100 * self.share:.0f} %"]
-        done = self._sum([self.shares[n] - first for n, first in self._first.items()], list(self._first))
-        left = sum(w * (1 - s) for n, (w, s) in enumerate(zip(self.weights, self.shares, strict=True))
-                   if n not in self.failed)  # fmt: skip
+        done = self._weigh({n: self.shares[n] - first for n, first in self._first.items()})
+        left = self._weigh({n: 1 - share for n, share in enumerate(self.shares) if n not in self.failed})
         if done > 0:
             parts.append(f"{clock(left * (time.monotonic() - self._began) / done)} left")
         return ", ".join(parts)
 
-    def _sum(self, shares: Sequence[float], numbers: Sequence[int] | None = None) -> float:
-        chosen = range(len(self.runs)) if numbers is None else numbers
-        return sum(self.weights[n] * share for n, share in zip(chosen, shares, strict=True))
+    def _weigh(self, shares: dict[int, float]) -> float:
+        return sum(self.weights[number] * share for number, share in shares.items())
 
     def _say(self, line: str) -> None:
         self._said = time.monotonic()
