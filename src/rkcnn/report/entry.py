@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rkcnn.report.cost_check import Check, check_costs
+from rkcnn.report.footprint import NONE, find_footprint, say_footprint
 from rkcnn.report.statistics import Sample
 from rkcnn.report.view import Row, View
-
-NONE = "-"
 
 
 class Entry(NamedTuple):
@@ -24,6 +23,7 @@ class Entry(NamedTuple):
     best: str  # lowest(mean±std), as the paper prints it
     last_difference: str
     best_difference: str
+    memory: tuple[str, ...]  # below footprint.HEADS
 
 
 def entries(view: View) -> list[Entry]:
@@ -68,7 +68,8 @@ def _entry(view: View, row: Row) -> Entry:
     if row.best:
         spread = _spread(row.best, digits)
         best = f"{percent(row.best.min, 2)}({spread})" if row.best.n > 1 else percent(row.best.min, 2)
-    return Entry(row.label, *check_costs(view, row), printed, last, _seeds(row), best, *differences)
+    memory = say_footprint(find_footprint(view, row))
+    return Entry(row.label, *check_costs(view, row), printed, last, _seeds(row), best, *differences, memory=memory)
 
 
 def _spread(sample: Sample, digits: int) -> str:
