@@ -72,8 +72,6 @@ def _measure(spec: str, data: str, device: str, path: Path) -> Memory:
     from rkcnn.evaluate.memory import measure_memory
     from rkcnn.record.source import commit, source_hash
 
-    with writing_to(path.parent, "name another folder with --out"):
-        path.parent.mkdir(parents=True, exist_ok=True)
     classes, shape = len(SETS[data].classes), SETS[data].shape
     measured = measure_memory(spec, classes, shape, device)
     record = Memory(
@@ -90,6 +88,8 @@ def _measure(spec: str, data: str, device: str, path: Path) -> Memory:
         commit=commit(),
         source=source_hash(),
     )
+    with writing_to(path.parent, "name another folder with --out"):
+        path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, record.to_json(), "name another folder with --out")
     return record
 

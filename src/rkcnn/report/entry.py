@@ -58,10 +58,10 @@ def printed_mean(row: Row) -> float | None:
 def _entry(view: View, row: Row) -> Entry:
     digits = decimals(view)
     theirs = printed_mean(row)
-    differences = [
+    last_gap, best_gap = (
         signed(ours.mean - theirs, digits) if ours and theirs is not None and view.pace != "smoke" else NONE
         for ours in (row.last, row.best)
-    ]
+    )
     printed = row.printed.printed + "*" * bool(row.printed.quoted) if row.printed else NONE
     last = _spread(row.last, digits) if row.last else "diverged" if row.diverged else "not run yet"
     best = NONE
@@ -69,7 +69,7 @@ def _entry(view: View, row: Row) -> Entry:
         spread = _spread(row.best, digits)
         best = f"{percent(row.best.min, 2)}({spread})" if row.best.n > 1 else percent(row.best.min, 2)
     memory = say_footprint(find_footprint(view, row))
-    return Entry(row.label, *check_costs(view, row), printed, last, _seeds(row), best, *differences, memory=memory)
+    return Entry(row.label, *check_costs(view, row), printed, last, _seeds(row), best, last_gap, best_gap, memory)
 
 
 def _spread(sample: Sample, digits: int) -> str:
