@@ -73,3 +73,9 @@ def test_bad_input() -> None:
         TABLES["mnist"].runs("slow")
     with pytest.raises(InputError, match="--seeds 0 given"):
         TABLES["mnist"].runs(seeds=0)
+
+
+def test_every_table_has_a_control_of_its_data() -> None:
+    controls = {name: table.control for name, table in TABLES.items()}
+    assert controls["sota-mnist"] == controls["norms"] == controls["mnist"] == "Identity@k=32"
+    assert controls["ablation"] == controls["svhn"] == "Identity@k=120_120_120"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from footprints import put_memories
 from report.records import put_records
 from rkcnn.record.table import TABLES
 from rkcnn.report.footnotes import NORMS, footnotes, note_sampling
@@ -64,3 +65,16 @@ def test_a_single_run_has_wilsons_interval(tmp_path: Path) -> None:
     text = notes(tmp_path)
     assert "pre-act ResNet is one run: 0.40 % of 10,000 images, 0.29 to 0.54 % by Wilson's 95 % interval" in text
     assert text.count("is one run") == 1
+
+
+def test_what_each_memory_is(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    assert "Memory" not in notes(tmp_path)
+    put_memories(tmp_path, {"ResNet@k=32": 620})
+    assert "(not measured yet)" in notes(tmp_path)
+    put_memories(tmp_path, {"Identity@k=32": 612})
+    text = notes(tmp_path)
+    assert "Memory in MiB, of a fresh process that infers one image on NVIDIA H200. driver: what the driver" in text
+    assert "the frame without any step (Identity@k=32, 612 MiB)." in text
+    assert "The paper's memory includes the CUDA context of its own machine" in text
+    assert "only differences between rows can be compared." in text

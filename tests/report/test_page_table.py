@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from footprints import put_memories
 from report.records import ERRORS, put_records
 from rkcnn.record.table import TABLES
 from rkcnn.report.compare import compare
-from rkcnn.report.page_table import HEADS, Line, list_lines
+from rkcnn.report.page_table import HEADS, MEMORY, Line, list_heads, list_lines
 from rkcnn.report.view import view
 
 CONCLUDED = HEADS.index("what can be concluded") - 1  # the network's name is no cell
@@ -75,3 +76,17 @@ def test_costs_are_sorted_as_numbers_whoever_counted_them(tmp_path: Path) -> Non
     assert found["ODENet-abm@k=32"].cells[1].value == pytest.approx(19.49e6), "printed as >19.49"
     assert found["Identity@k=32"].cells[0].value is None
     assert not any(line.done for line in found.values())
+
+
+def test_memory_stands_last_where_it_was_measured(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    assert list_heads(view(TABLES["mnist"], tmp_path)) == HEADS
+    put_memories(tmp_path, {"Identity@k=32": 612, "ResNet@k=32": 620})
+    heads = list_heads(view(TABLES["mnist"], tmp_path))
+    assert heads[len(HEADS) :] == MEMORY
+    found = lines(tmp_path)
+    assert {len(line.cells) + 1 for line in found.values()} == {len(heads)}
+    assert [(cell.text, cell.value) for cell in found["ResNet@k=32"].cells[-5:]] == [
+        ("767", 767), ("620", 620), ("+8", 8), ("2", 2), ("0.75", 0.75),
+    ]  # fmt: skip
+    assert [cell.value for cell in found["RKNN-rk4_38@k=32"].cells[-5:]] == [767, None, None, None, None]

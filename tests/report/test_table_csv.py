@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from footprints import put_memories
 from report.records import put_records
 from rkcnn.record.table import TABLES
 from rkcnn.report.table_csv import table_csv
@@ -47,3 +48,13 @@ def test_smoke_says_so_on_every_line_and_has_no_difference(tmp_path: Path) -> No
     rows = read(tmp_path)
     assert {row["pace"] for row in rows.values()} == {"smoke"}
     assert rows["ResNet@k=32"]["last_minus_theirs"] == ""
+
+
+def test_memory_in_mib(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    put_memories(tmp_path, {"Identity@k=32": 612, "ResNet@k=32": 620})
+    rows = read(tmp_path)
+    columns = [name for name in rows["ResNet@k=32"] if name.startswith("memory_")]
+    assert columns == [f"memory_{name}" for name in ("printed", "driver", "above", "reserved", "allocated")]
+    assert [rows["ResNet@k=32"][name] for name in columns] == ["767", "620", "8", "2", "0.75"]
+    assert [rows["RKNet-radau3@k=32"][name] for name in columns] == [""] * 5  # theirs is a dash

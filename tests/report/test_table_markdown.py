@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from footprints import put_memories
 from report.records import put_records
 from rkcnn.record.table import TABLES
 from rkcnn.report.judged import judge_claims
@@ -52,3 +53,12 @@ def test_the_short_form_has_what_was_run(tmp_path: Path) -> None:
         "| pre-act ResNet | 52,234 | 0.33 (0.372 ± 0.031) | 0.38 (0.430 ± 0.071) | 0.450 ± 0.071 | 2/5 |",
         "| RK-Net (5th-order IRK) | 52,234 | N/A | - | diverged | 0/5, 1 diverged |",
     ]
+
+
+def test_memory_stands_last_where_it_was_measured(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    assert "memory, theirs" not in table_markdown(view(TABLES["mnist"], tmp_path))
+    put_memories(tmp_path, {"Identity@k=32": 612, "ResNet@k=32": 620})
+    text = table_markdown(view(TABLES["mnist"], tmp_path))
+    assert "| memory, theirs | memory, driver | driver − Identity | torch reserved | torch allocated |\n" in text
+    assert "| +0.030 | +0.010 | 767 | 620 | +8 | 2 | 0.75 |\n" in text

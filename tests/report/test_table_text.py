@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from footprints import put_memories
 from report.records import put_records
 from rkcnn.record.table import TABLES
 from rkcnn.report.judged import judge_claims
@@ -72,3 +73,16 @@ def test_claims_have_a_heading_of_their_recipe(tmp_path: Path) -> None:
     text = claims_text(judged, "fast")
     assert text.startswith("The paper's claims (FAST: not the paper's recipe)\n- Each claim is corrected")
     assert claims_text([], "paper") == ""
+
+
+def test_memory_has_a_block_where_it_was_measured(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    without = table_text(view(TABLES["mnist"], tmp_path))
+    assert "Memory" not in without
+    put_memories(tmp_path, {"Identity@k=32": 612, "ResNet@k=32": 620})
+    lines = table_text(view(TABLES["mnist"], tmp_path)).splitlines()
+    start = lines.index("Memory: the paper's, and ours of a fresh process that infers one image (MiB)")
+    assert lines[start + 1].split() == ["network", "theirs", "driver", "−", "Identity", "reserved", "allocated"]
+    assert "pre-act ResNet                   767     620          +8         2       0.75" in lines
+    assert "RKNN (4th-order ERK)             767       -           -         -          -" in lines
+    assert max(map(len, lines)) <= WIDTH

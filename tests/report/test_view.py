@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from footprints import put_memories
 from report.records import ERRORS, put_records
 from rkcnn.error import InputError
 from rkcnn.record.table import PACES, TABLES
@@ -114,3 +115,17 @@ def test_what_cant_be_read_is_said_and_hides_nothing(tmp_path: Path) -> None:
     assert (len(found), len(unreadable)) == (1, 1)
     with pytest.raises(InputError, match="no folder"):
         read_records(tmp_path / "none")
+
+
+def test_memory_is_of_the_tables_data_whatever_the_recipe(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, pace="smoke")
+    put_memories(tmp_path, {"Identity@k=32": 612, "ResNet@k=32": 620})
+    put_memories(tmp_path, {"ResNet@k=32": 700}, data="cifar10")
+    put_memories(tmp_path / "z-copy", {"ResNet@k=32": 900})
+    seen = view(TABLES["mnist"], tmp_path)
+    assert seen.pace == "smoke"
+    memories = {row.spec: row.memory.driver_bytes >> 20 for row in seen.rows if row.memory}
+    assert memories == {"Identity@k=32": 612, "ResNet@k=32": 620}
+    other = view(TABLES["sota-mnist"], tmp_path)  # has no Identity of its own
+    assert other.control
+    assert other.control.spec == "Identity@k=32"

@@ -25,6 +25,7 @@ app.command("rkcnn.cli.evaluate:evaluate", help="What a trained network gets wro
 app.command("rkcnn.cli.runs:runs", help="Every run below a folder, with its result.")
 app.command("rkcnn.cli.reproduce:reproduce", help="Train a whole table of the paper.")
 app.command("rkcnn.cli.report:report", help="Tables of results beside the paper's, with what they allow one to say.")
+app.command("rkcnn.cli.memory:memory", help="GPU memory of each network of a table, beside the paper's.")
 app.command("rkcnn.cli.models:models", help="Every network of the paper with its cost.")
 app.command("rkcnn.cli.describe:describe", help="One network as a tree of its parts, with shapes and costs.")
 app.command("rkcnn.cli.draw:draw", help="One time-step of a network as an SVG picture.")

@@ -11,6 +11,9 @@ from cyclopts import Parameter
 from rkcnn.error import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rkcnn.record.memory import Memory
     from rkcnn.report.view import Found, View
 
 
@@ -43,13 +46,14 @@ def report(
         return
     from rkcnn.report.judged import judge_claims, speaks_of
     from rkcnn.report.table_text import claims_text, table_text
-    from rkcnn.report.view import read_records
+    from rkcnn.report.view import read_memories, read_records
 
     folder = from_ or Path("runs")
     records, unreadable = read_records(folder)
-    for trouble in unreadable:
+    memories, unread = read_memories(folder)
+    for trouble in (*unreadable, *unread):
         print(f"rkcnn: {trouble}", file=sys.stderr)
-    views = _find(table, records, folder, recipe)
+    views = _find(table, records, memories, folder, recipe)
     judgements = {pace: judge_claims(records, pace) for pace in dict.fromkeys(view.pace for view in views)}
     for view in views:
         print(table_text(view))
@@ -62,14 +66,14 @@ def report(
             print(f"written   {path}")
 
 
-def _find(table: str | None, records: Found, folder: Path, pace: str | None) -> list[View]:
+def _find(table: str | None, records: Found, memories: Sequence[Memory], folder: Path, pace: str | None) -> list[View]:
     from rkcnn.record.table import PACES, TABLES, find_table
     from rkcnn.report.view import view_of
 
     if pace is not None and pace not in PACES:
         raise InputError(f"--recipe {pace} given; a table is trained by {', '.join(PACES)}")
     tables = [find_table(table)] if table is not None else list(TABLES.values())
-    views = [seen for each in tables if not (seen := view_of(each, records, pace)).empty]
+    views = [seen for each in tables if not (seen := view_of(each, records, pace, memories)).empty]
     if not views:
         what = f"of the table {table}" if table else "of any table"
         how = f" by its {pace} recipe" if pace else ""

@@ -69,7 +69,7 @@ def read_result(path: Path) -> Result:
     try:
         facts = json.loads(path.read_bytes())
         result = Result(**facts)
-        _check("result", facts, RESULT)
+        check_kinds("result", facts, RESULT)
         check_progress(result.run, result.epochs)
         return result
     except (OSError, ValueError, TypeError) as error:
@@ -78,13 +78,14 @@ def read_result(path: Path) -> Result:
 
 def check_progress(run: Any, epochs: Any) -> None:
     """TypeError if that is no run with its epochs so far."""
-    _check("run", run, RUN)
-    _check("recipe", run["recipe"], RECIPE)
+    check_kinds("run", run, RUN)
+    check_kinds("recipe", run["recipe"], RECIPE)
     for epoch in epochs:
-        _check("epoch", epoch, EPOCH)
+        check_kinds("epoch", epoch, EPOCH)
 
 
-def _check(what: str, facts: Any, kinds: Kinds) -> None:
+def check_kinds(what: str, facts: Any, kinds: Kinds) -> None:
+    """TypeError if a record lacks a field, or has one of another kind."""
     if not isinstance(facts, dict):
         raise TypeError(f"the {what} is of type {type(facts).__name__}")
     for name, kind in kinds.items():

@@ -23,7 +23,7 @@ class Run:
     def folder(self) -> Path:
         """mnist-mini/RKCNN-R-2@k=32/mini,epochs=2/seed-0; characters that folders can't have are replaced."""
         parts = (self.data, self.spec, recipe_text(self.recipe.as_dict()), f"seed-{self.seed}")
-        return Path(*(_safe(part) for part in parts))
+        return Path(*(folder_name(part) for part in parts))
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON gives it back, so that two can be compared."""
@@ -48,5 +48,6 @@ def _text(value: object) -> str:
     return "_".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
-def _safe(part: str) -> str:
+def folder_name(part: str) -> str:
+    """What a folder can be called; characters that it can't have are replaced."""
     return "".join(c if c.isalnum() or c in "-_.@=,+" else "~" for c in part)

@@ -39,6 +39,11 @@ class Table:
     def recipe_at(self, pace: str) -> str:
         return "smoke" if pace == "smoke" else _RECIPES[self.data][pace]
 
+    @property
+    def control(self) -> str:
+        """The frame without any step, on this table's data; also for tables that have no such row."""
+        return next(spec for spec in catalogue.TABLES[self.data] if spec.startswith("Identity@"))
+
     def runs(self, pace: str = "paper", rows: str = "*", seeds: int | None = None) -> list[Run]:
         """Every run of the table, row by row; `rows` is a shell pattern, or several with commas between."""
         if pace not in PACES:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rkcnn.report.cost_check import Check, check_costs
+from rkcnn.report.footprint import NONE, find_footprint, say_footprint
 from rkcnn.report.statistics import Sample
 from rkcnn.report.view import Row, View
-
-NONE = "-"
 
 
 class Entry(NamedTuple):
@@ -24,6 +23,7 @@ class Entry(NamedTuple):
     best: str  # lowest(mean±std), as the paper prints it
     last_difference: str
     best_difference: str
+    memory: tuple[str, ...]  # below footprint.HEADS
 
 
 def entries(view: View) -> list[Entry]:
@@ -58,17 +58,18 @@ def printed_mean(row: Row) -> float | None:
 def _entry(view: View, row: Row) -> Entry:
     digits = decimals(view)
     theirs = printed_mean(row)
-    differences = [
+    last_gap, best_gap = (
         signed(ours.mean - theirs, digits) if ours and theirs is not None and view.pace != "smoke" else NONE
         for ours in (row.last, row.best)
-    ]
+    )
     printed = row.printed.printed + "*" * bool(row.printed.quoted) if row.printed else NONE
     last = _spread(row.last, digits) if row.last else "diverged" if row.diverged else "not run yet"
     best = NONE
     if row.best:
         spread = _spread(row.best, digits)
         best = f"{percent(row.best.min, 2)}({spread})" if row.best.n > 1 else percent(row.best.min, 2)
-    return Entry(row.label, *check_costs(view, row), printed, last, _seeds(row), best, *differences)
+    memory = say_footprint(find_footprint(view, row))
+    return Entry(row.label, *check_costs(view, row), printed, last, _seeds(row), best, last_gap, best_gap, memory)
 
 
 def _spread(sample: Sample, digits: int) -> str:

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from statistics import fmean
 
 from rkcnn.data.sets import SETS
+from rkcnn.evaluate.driver import MIB
 from rkcnn.evaluate.proportion import sampling_error, wilson
 from rkcnn.report.cost_check import NAMES, check_costs
 from rkcnn.report.entry import percent
+from rkcnn.report.footprint import is_measured
 from rkcnn.report.view import View
 
 NORMS = (
@@ -21,6 +23,7 @@ def footnotes(view: View) -> Iterator[str]:
     """One sentence or two each; about this table alone."""
     yield from _note_theirs(view)
     yield from _note_costs(view)
+    yield from _note_memory(view)
     sampling = note_sampling(view)
     if sampling:
         yield sampling
@@ -92,3 +95,19 @@ def _note_costs(view: View) -> Iterator[str]:
             elif check.state == "differs":
                 cell = f"{row.label}, {NAMES[check.column]}"
                 yield f"{cell}: the paper has {check.printed}, the records {check.counted:,}."
+
+
+def _note_memory(view: View) -> Iterator[str]:
+    if not is_measured(view):
+        return
+    gpus = ", ".join(sorted({row.memory.gpu for row in view.rows if row.memory}))
+    control = f"{view.control.spec}, {view.control.driver_bytes // MIB} MiB" if view.control else "not measured yet"
+    yield (
+        f"Memory in MiB, of a fresh process that infers one image on {gpus}. driver: what the driver counts for it, "
+        "with the CUDA context; reserved: the most that torch held of it; allocated: the most that its tensors took; "
+        f"− Identity: the driver's minus that of the frame without any step ({control})."
+    )
+    yield (
+        "The paper's memory includes the CUDA context of its own machine, as the driver's includes that of ours: only "
+        "differences between rows can be compared."
+    )

@@ -17,7 +17,7 @@ from rkcnn.report.inline import follow_page, inline_svg
 from rkcnn.report.judged import judge_claims
 from rkcnn.report.look import look_of
 from rkcnn.report.origin import find_origins
-from rkcnn.report.page_table import HEADS, list_lines
+from rkcnn.report.page_table import list_heads, list_lines
 from rkcnn.report.plots import draw_plots
 from rkcnn.report.verdict import Judgement
 from rkcnn.report.view import View
@@ -45,7 +45,6 @@ def write_page(views: Sequence[View], path: Path, judgements: Judged | None = No
     parts = [_describe(view) for view in views]
     text = template.render(
         version=__version__,
-        heads=HEADS,
         parts=parts,
         judgements=_judge(views) if judgements is None else judgements,
         origins=find_origins(result for view in views for row in view.rows for result in (*row.results, *row.diverged)),
@@ -74,6 +73,7 @@ def _describe(view: View) -> dict[str, Any]:
         "name": view.table.name,
         "title": title(view),
         "mark": mark(view),
+        "heads": list_heads(view),
         "lines": list_lines(view, contrasts),
         "families": {row.family: follow_page(look_of(row.family).colour) for row in view.rows},
         "plots": _draw(view),

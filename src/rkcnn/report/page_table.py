@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rkcnn.report import footprint
 from rkcnn.report.compare import Contrast, reference_of
 from rkcnn.report.cost_check import Check, short
 from rkcnn.report.entry import decimals, entries, percent, printed_mean, signed
@@ -24,6 +25,7 @@ HEADS = (
     "against the reference [95\u00a0%]",
     "what can be concluded",
 )
+MEMORY = tuple(f"{head}, MiB" for head in footprint.HEADS)
 
 
 TIED = "\u00a0"  # keeps a number and its unit, or the ends of an interval, on one line
@@ -47,6 +49,11 @@ class Line(NamedTuple):
     facts: list[tuple[str, str]]  # what hovering its point shows
 
 
+def list_heads(view: View) -> tuple[str, ...]:
+    """Memory stands last, and only where some was measured."""
+    return (*HEADS, *MEMORY) if footprint.is_measured(view) else HEADS
+
+
 def list_lines(view: View, found: Sequence[Contrast]) -> list[Line]:
     """One line a row, in the table's order; `found` are the view's comparisons."""
     contrasts = {contrast.row.spec: contrast for contrast in found}
@@ -66,9 +73,15 @@ def list_lines(view: View, found: Sequence[Contrast]) -> list[Line]:
             Cell(entry.seeds, len(row.results)),
             _against(contrast, digits),
             _conclude(view, row, contrast),
+            *(_memory(view, row) if footprint.is_measured(view) else ()),
         )
         lines.append(Line(i, row.spec, row.label, row.family, cells, row.last is not None, _facts(row, digits)))
     return lines
+
+
+def _memory(view: View, row: Row) -> list[Cell]:
+    found = footprint.find_footprint(view, row)
+    return [Cell(text, value) for text, value in zip(footprint.say_footprint(found), found, strict=True)]
 
 
 def _cost(check: Check) -> Cell:

@@ -8,6 +8,7 @@ import io
 from rkcnn.report.compare import Contrast, compare
 from rkcnn.report.cost_check import check_costs
 from rkcnn.report.entry import printed_mean
+from rkcnn.report.footprint import find_footprint
 from rkcnn.report.statistics import Sample
 from rkcnn.report.view import Row, View
 
@@ -15,7 +16,7 @@ Value = str | int | float | None
 
 
 def table_csv(view: View) -> str:
-    """Errors and differences in percent to four decimals; an empty cell is a number that isn't there."""
+    """Errors and differences in percent to four decimals, memory in MiB; an empty cell is a number that isn't there."""
     contrasts = {contrast.row.spec: contrast for contrast in compare(view)}
     rows = [_values(view, row) | _contrast(contrasts.get(row.spec)) for row in view.rows]
     text = io.StringIO()
@@ -29,6 +30,7 @@ def _values(view: View, row: Row) -> dict[str, Value]:
     params, flops = check_costs(view, row)
     theirs, cell = printed_mean(row), row.printed
     last, best = row.last, row.best
+    memory = find_footprint(view, row)
     return {
         "table": view.table.name,
         "pace": view.pace,
@@ -58,6 +60,7 @@ def _values(view: View, row: Row) -> dict[str, Value]:
         "diverged": len(row.diverged),
         "missing": row.missing,
         "seconds": None if row.seconds is None else round(row.seconds, 1),
+        **{f"memory_{name}": None if value is None else f"{value:g}" for name, value in memory._asdict().items()},
     }
 
 

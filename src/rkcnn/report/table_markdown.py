@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rkcnn.report import footprint
 from rkcnn.report.compare import compare
 from rkcnn.report.cost_check import NAMES, Check
 from rkcnn.report.entry import Entry, decimals, entries, is_filled
@@ -13,7 +14,8 @@ from rkcnn.report.verdict import Judgement
 from rkcnn.report.view import View
 from rkcnn.report.words import conclude, mark, note_comparisons, tag, title
 
-HEADS = ("network", "params", "FLOPs", "costs", "theirs", "ours, last", "n", "ours, best", "Δ last", "Δ best")
+ERRORS = ("theirs", "ours, last", "n", "ours, best", "Δ last", "Δ best")
+HEADS = ("network", "params", "FLOPs", "costs", *ERRORS, *footprint.HEADS)
 SHORT = ("network", "params", "paper", "ours, best epoch", "ours, last epoch", "n")
 
 
@@ -66,6 +68,7 @@ def _cells(view: View, entry: Entry) -> tuple[str, ...]:
         _space(entry.best),
         entry.last_difference,
         entry.best_difference,
+        *entry.memory,
     )
 
 

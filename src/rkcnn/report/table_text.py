@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
+from rkcnn.report.columns import columns
 from rkcnn.report.compare import compare
 from rkcnn.report.cost_check import Check, short
-from rkcnn.report.entry import decimals, entries, is_filled
+from rkcnn.report.entry import decimals, entries
 from rkcnn.report.footnotes import footnotes
 from rkcnn.report.judged import say_all
+from rkcnn.report.memory_text import memory_text
 from rkcnn.report.verdict import Judgement
 from rkcnn.report.view import View
 from rkcnn.report.words import conclude, mark, note_comparisons, tag, title
@@ -38,11 +40,15 @@ def _lines(view: View) -> Iterator[str]:
     rows = entries(view)
     start = f"{tag(view)} " if tag(view) else ""
     errors = [(start + e.label, e.theirs, e.last, e.seeds, e.best, e.last_difference, e.best_difference) for e in rows]
-    yield from _columns((ERRORS, *errors))
+    yield from columns((ERRORS, *errors))
     yield ""
     yield "Costs: the paper's, and ours as the records counted them (FLOPs of one image, by the paper's rule)"
     costs = [(start + e.label, *_cost(e.params), *_cost(e.flops)) for e in rows]
-    yield from _columns((COSTS, *costs), words=(0, 3, 6))
+    yield from columns((COSTS, *costs), words=(0, 3, 6))
+    memory = memory_text(view)
+    if memory:
+        yield ""
+        yield from memory.splitlines()
     yield ""
     yield "Notes"
     for note in footnotes(view):
@@ -65,11 +71,3 @@ def _cost(check: Check) -> tuple[str, str, str]:
 
 def _fill(text: str, first: str = "- ", rest: str = "  ") -> list[str]:
     return wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
-
-
-def _columns(rows: Sequence[Sequence[str]], words: Sequence[int] = (0,)) -> Iterator[str]:
-    """Words begin at the left, numbers end at the right; a column with nothing in it is left out."""
-    columns = list(zip(*rows, strict=True))
-    widths = {i: max(map(len, column)) for i, column in enumerate(columns) if is_filled(column[1:])}
-    for row in rows:
-        yield "  ".join(row[i].ljust(width) if i in words else row[i].rjust(width) for i, width in widths.items())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from rkcnn.error import InputError
+from rkcnn.record.memory import Memory, find_memories
 from rkcnn.record.result import Result, find_results
 from rkcnn.record.run import Run
 from rkcnn.record.table import PACES, Table
@@ -43,6 +44,7 @@ class Row:
     missing: int  # seeds of the table without a result
     paper_flops: int | None = None  # by the paper's rule
     folders: tuple[Path, ...] = ()  # of `results`, where predictions may lie
+    memory: Memory | None = None  # as measured, whatever the recipe
 
     @property
     def last(self) -> Sample | None:
@@ -67,6 +69,7 @@ class View:
     table: Table
     pace: str  # paper, fast or smoke: a view never mixes recipes
     rows: tuple[Row, ...]
+    control: Memory | None = None  # of Identity on this table's data, also where it is no row
 
     @property
     def empty(self) -> bool:
@@ -75,7 +78,7 @@ class View:
 
 def view(table: Table, folder: Path, pace: str | None = None) -> View:
     """The table's runs below a folder; without a pace that of the first of paper, fast, smoke that has any."""
-    return view_of(table, read_records(folder)[0], pace)
+    return view_of(table, read_records(folder)[0], pace, read_memories(folder)[0])
 
 
 def read_records(folder: Path) -> tuple[Found, list[InputError]]:
@@ -91,13 +94,22 @@ def read_records(folder: Path) -> tuple[Found, list[InputError]]:
     return found, unreadable
 
 
-def view_of(table: Table, records: Found, pace: str | None = None) -> View:
+def read_memories(folder: Path) -> tuple[list[Memory], list[InputError]]:
+    """Every record of memory below a folder; and why others can't be read."""
+    found = [record for _, record in find_memories(folder)]
+    unreadable = [record for record in found if isinstance(record, InputError)]
+    return [record for record in found if isinstance(record, Memory)], unreadable
+
+
+def view_of(table: Table, records: Found, pace: str | None = None, memories: Sequence[Memory] = ()) -> View:
     """The same from records read already, for several tables of one folder."""
+    taken = {memory.spec: memory for memory in reversed(memories) if memory.data == table.data}
+    control = taken.get(table.control)
     for name in (pace,) if pace else PACES:
-        seen = View(table, name, _rows(table, records, name))
+        seen = View(table, name, _rows(table, records, name, taken), control)
         if not seen.empty:
             return seen
-    return View(table, pace or PACES[0], _rows(table, (), pace or PACES[0]))
+    return View(table, pace or PACES[0], _rows(table, (), pace or PACES[0], taken), control)
 
 
 def family_of(spec: str) -> str:
@@ -107,7 +119,7 @@ def family_of(spec: str) -> str:
     return FAMILIES.get(head, head)
 
 
-def _rows(table: Table, records: Found, pace: str) -> tuple[Row, ...]:
+def _rows(table: Table, records: Found, pace: str, memories: Mapping[str, Memory]) -> tuple[Row, ...]:
     wanted: dict[str, list[Run]] = {}
     for run in table.runs(pace):
         wanted.setdefault(run.spec, []).append(run)
@@ -115,7 +127,7 @@ def _rows(table: Table, records: Found, pace: str) -> tuple[Row, ...]:
     for folder, result in records:
         key = result.run["data"], result.run["spec"], result.run["seed"]
         known.setdefault(key, []).append((folder, result))
-    return tuple(_row(table, spec, runs, known) for spec, runs in wanted.items())
+    return tuple(replace(_row(table, spec, runs, known), memory=memories.get(spec)) for spec, runs in wanted.items())
 
 
 def _row(

@@ -1,0 +1,107 @@
+"""rkcnn memory: what one image takes on a GPU."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from pathlib import Path
+
+from rkcnn.error import InputError
+from rkcnn.record.memory import Memory, memory_path, read_memory
+
+
+def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = Path("results")) -> int:
+    """Measure the GPU memory of a fresh process that infers one image, for each network of a table and for Identity.
+
+    Broken off, the same command continues: what this code measured with these versions on this kind of GPU is kept.
+
+    Parameters
+    ----------
+    table
+        One of the tables of `rkcnn reproduce`.
+    rows
+        Only the networks that match a pattern, as in 'RKCNN-*@k=32'; several with commas between.
+    device
+        cuda or cuda:N; nothing else should run there meanwhile.
+    out
+        The folder that the records are kept in, as DATA/NETWORK/memory.json; `rkcnn report --from` reads them there.
+    """
+    from rkcnn.evaluate.driver import MIB
+    from rkcnn.record.table import find_table, pick_rows
+    from rkcnn.report.memory_text import memory_text
+    from rkcnn.report.view import read_memories, view_of
+
+    chosen = find_table(table)
+    picked = pick_rows(chosen.specs, rows)
+    if not picked:
+        raise InputError(f"no row of {table} matches {rows!r}; rows are {', '.join(chosen.specs)}")
+    failed = 0
+    for spec in dict.fromkeys((chosen.control, *picked)):
+        path = memory_path(out, chosen.data, spec)
+        try:
+            kept = _find_current(path)
+            found = kept or _measure(spec, chosen.data, device, path)
+        except InputError as error:
+            if spec == chosen.control:  # nothing to compare with, and what stops this one stops all
+                raise
+            print(f"rkcnn: {error}", file=sys.stderr)
+            failed += 1
+        else:
+            print(f"{'kept' if kept else 'measured':9} {spec}: {found.driver_bytes // MIB} MiB", flush=True)
+    print(f"\n{memory_text(view_of(chosen, (), memories=read_memories(out)[0]))}")
+    print(f"next      rkcnn report {table} --from {out}")
+    return 1 if failed else 0
+
+
+def _find_current(path: Path) -> Memory | None:
+    """A record that measuring here and now would only repeat."""
+    from rkcnn.evaluate.driver import list_gpus
+    from rkcnn.record.source import source_hash
+
+    gpus = list_gpus().values()  # first, so that a machine without any says so at once
+    if not path.exists():
+        return None
+    known = read_memory(path)
+    here = [(source_hash(), gpu.name, _versions(gpu.driver)) for gpu in gpus]
+    return known if (known.source, known.gpu, known.versions) in here else None
+
+
+def _measure(spec: str, data: str, device: str, path: Path) -> Memory:
+    from rkcnn.data.disk import write_whole, writing_to
+    from rkcnn.data.sets import SETS
+    from rkcnn.evaluate.memory import measure_memory
+    from rkcnn.record.source import commit, source_hash
+
+    classes, shape = len(SETS[data].classes), SETS[data].shape
+    measured = measure_memory(spec, classes, shape, device)
+    record = Memory(
+        spec=spec,
+        data=data,
+        shape=list(shape),
+        classes=classes,
+        driver_bytes=measured.driver,
+        reserved_bytes=measured.reserved,
+        allocated_bytes=measured.allocated,
+        counted=measured.counted,
+        gpu=measured.gpu.name,
+        versions=_versions(measured.gpu.driver),
+        commit=commit(),
+        source=source_hash(),
+    )
+    with writing_to(path.parent, "name another folder with --out"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, record.to_json(), "name another folder with --out")
+    return record
+
+
+def _versions(driver: str) -> dict[str, str]:
+    import torch
+
+    from rkcnn import __version__
+
+    return {
+        "rkcnn": __version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "driver": driver,
+    }

@@ -1,0 +1,122 @@
+"""rkcnn memory: measured row by row, kept, continued."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evaluate.gpu_stand_in import StandIn
+from report.records import put_records
+
+Run = Callable[..., tuple[int, str, str]]
+MEASURE = ("memory", "mnist", "--rows", "ResNet@k=32")
+
+
+@pytest.fixture
+def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    folder = tmp_path / "stand-in"
+    folder.mkdir()
+    monkeypatch.setenv("RKCNN_COMMIT", "abc")
+    return StandIn(folder, monkeypatch)
+
+
+def test_rows_and_identity_beside_the_papers(rkcnn: Run, gpu: StandIn, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    code, said, err = rkcnn(*MEASURE, "--out", str(out))
+    assert (code, err) == (0, "")
+    assert gpu.asked == ["Identity@k=32 10 1 28 28 cuda", "ResNet@k=32 10 1 28 28 cuda"]
+    assert said.startswith("measured  Identity@k=32: 612 MiB\nmeasured  ResNet@k=32: 612 MiB\n\nMemory: the paper's")
+    rows = [line.split() for line in said.splitlines()]
+    assert ["pre-act", "ResNet", "767", "612", "+0", "2", "0.67"] in rows
+    assert ["Identity@k=32", "-", "612", "+0", "2", "0.67"] in rows
+    record = json.loads((out / "mnist" / "ResNet@k=32" / "memory.json").read_text())
+    assert (record["driver_bytes"], record["gpu"], record["commit"]) == (612 << 20, "NVIDIA H200", "abc")
+    assert record["versions"]["driver"] == "580.65.06"
+
+
+def test_what_is_measured_is_kept_until_the_code_changes(
+    rkcnn: Run, gpu: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rkcnn(*MEASURE, "--out", str(tmp_path))
+    gpu.set(asked="")
+    _, said, _ = rkcnn("memory", "mnist", "--rows", "ResNet@k=32,RKNN-*", "--out", str(tmp_path))
+    assert "kept      ResNet@k=32: 612 MiB\n" in said
+    assert gpu.asked == ["RKNN-rk4_38@k=32 10 1 28 28 cuda"]
+    monkeypatch.setattr("rkcnn.record.source.source_hash", lambda: "another")
+    rkcnn(*MEASURE, "--out", str(tmp_path))
+    assert len(gpu.asked) == 3
+
+
+def test_one_that_fails_does_not_stop_the_others(rkcnn: Run, gpu: StandIn, tmp_path: Path) -> None:
+    rkcnn(*MEASURE, "--out", str(tmp_path))
+    gpu.set(leaves=900)
+    code, said, err = rkcnn("memory", "mnist", "--rows", "RKNN-*,RKCNN-E-*32", "--out", str(tmp_path))
+    assert code == 1
+    assert err.startswith("rkcnn: something else changed the memory of NVIDIA H200 while RKNN-rk4_38@k=32 was measured")
+    assert "kept      Identity@k=32" in said
+    assert "while RKCNN-E-2@k=32 was measured" in err
+    assert not (tmp_path / "mnist" / "RKNN-rk4_38@k=32").exists()
+
+
+def test_a_table_without_identity_takes_that_of_its_data(rkcnn: Run, gpu: StandIn, tmp_path: Path) -> None:
+    code, said, _ = rkcnn("memory", "sota-cifar100", "--rows", "RKCNN-E*80", "--out", str(tmp_path))
+    assert code == 0
+    assert gpu.asked == ["Identity@k=120_120_120 100 3 32 32 cuda", "RKCNN-E-5_5_5@k=80 100 3 32 32 cuda"]
+    assert ["Identity@k=120_120_120", "612", "+0", "2", "0.67"] in [line.split() for line in said.splitlines()]
+
+
+def test_the_report_reads_them(rkcnn: Run, gpu: StandIn, tmp_path: Path) -> None:
+    put_records(tmp_path)
+    assert "Memory" not in rkcnn("report", "mnist", "--from", str(tmp_path))[1]
+    rkcnn(*MEASURE, "--out", str(tmp_path))
+    (tmp_path / "memory.json").write_text("{}")
+    code, said, err = rkcnn("report", "mnist", "--from", str(tmp_path))
+    assert code == 0
+    assert "\nMemory: the paper's, and ours of a fresh process that infers one image (MiB)\n" in said
+    assert err.count("\n") == 1
+    assert "memory.json can't be read" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("mnist",), "no nvidia-smi here, which tells a GPU's memory; measure on a machine with an NVIDIA GPU"),
+        (("imagenet",), "no table 'imagenet'; tables are mnist"),
+        (("mnist", "--rows", "X*"), "no row of mnist matches 'X*'; rows are ResNet-bottleneck@k=32"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    rkcnn: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    code, said, err = rkcnn("memory", *words, "--out", str(tmp_path))
+    assert (code, said) == (2, "")
+    assert err.startswith(f"rkcnn: {message}")
+    assert err.count("\n") == 1
+
+
+def test_torch_without_a_gpu_is_one_sentence(rkcnn: Run, gpu: StandIn, tmp_path: Path) -> None:
+    gpu.set(complaint="torch 2.11.0 sees 0 GPUs here; name one of them, or measure on another machine")
+    code, said, err = rkcnn(*MEASURE, "--out", str(tmp_path))
+    assert (code, said) == (2, "")
+    assert err.startswith("rkcnn: Identity@k=32 can't be measured on cuda: torch 2.11.0 sees 0 GPUs here; ")
+    assert err.count("\n") == 1
+
+
+def test_it_needs_neither_matplotlib_nor_jinja2(gpu: StandIn, tmp_path: Path) -> None:
+    """A GPU machine may have torch and little else."""
+    code = f"""
+import sys
+sys.modules.update(dict.fromkeys(("matplotlib", "jinja2", "markupsafe", "PIL", "ray")))
+from rkcnn.evaluate import memory
+memory.CHILD = ("sh", {str(gpu.folder / "child")!r})
+from rkcnn.cli import main
+main({[*MEASURE, "--out", str(tmp_path)]!r})
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
