@@ -91,6 +91,20 @@ def test_a_damaged_record_is_said_and_hides_no_other(rkcnn: Run, tmp_path: Path)
     assert err.startswith(f"rkcnn: {tmp_path / 'result.json'} can't be read")
 
 
+def test_copies_that_differ_are_said(rkcnn: Run, tmp_path: Path) -> None:
+    (first,) = put_records(tmp_path / "a", {"ResNet@k=32": (0.004,)})
+    (second,) = put_records(tmp_path / "b", {"ResNet@k=32": (0.003,)})
+    code, out, err = rkcnn("report", "mnist", "--from", str(tmp_path))
+    assert code == 0
+    assert "0.400" in out
+    assert err.startswith(f"rkcnn: {second} is a copy of the run in {first} with another outcome")
+    readme = tmp_path / "README.md"
+    readme.write_text("\n".join(RESULTS))
+    code, _, err = rkcnn("report", "--readme", str(readme), "--from", str(tmp_path))
+    assert code == 0
+    assert "with another outcome" in err
+
+
 def test_the_readmes_results(rkcnn: Run, tmp_path: Path) -> None:
     put_records(tmp_path / "results")
     readme = tmp_path / "README.md"
@@ -110,3 +124,12 @@ def test_it_loads_no_torch(tmp_path: Path) -> None:
         "assert 'torch' not in sys.modules and 'matplotlib' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120, stdout=subprocess.DEVNULL)
+
+
+def test_the_readme_takes_no_damaged_records(rkcnn: Run, tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text("{")
+    readme = tmp_path / "README.md"
+    readme.write_text("\n".join(RESULTS))
+    code, _, err = rkcnn("report", "--readme", str(readme), "--from", str(tmp_path))
+    assert code == 2
+    assert "can't be read as a result" in err

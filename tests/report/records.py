@@ -21,6 +21,9 @@ ERRORS = {
 """Last-epoch errors of some rows of the mnist table: five seeds, of the last row four."""
 
 
+ALONE = {"gpu": None, "together": 1}
+
+
 def put_records(
     folder: Path,
     errors: Mapping[str, Sequence[float | None]] = ERRORS,
@@ -34,7 +37,7 @@ def put_records(
         runs = TABLES[table].runs(pace, spec, max(1, len(values)))
         for run, error in zip(runs, values, strict=True):
             made = _diverged() if error is None else outcome((0.1, error - 0.0002, error))
-            made = replace(made, run=run.as_dict(), **changes)
+            made = replace(made, **{"run": run.as_dict(), "machine": ALONE, **changes})
             at = folder / run.folder
             at.mkdir(parents=True)
             (at / "result.json").write_bytes(made.to_json())

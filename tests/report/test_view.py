@@ -59,14 +59,46 @@ def test_recipes_are_never_mixed(tmp_path: Path) -> None:
     assert view(TABLES["mnist"], tmp_path, "smoke").pace == "smoke"
 
 
-def test_an_overridden_recipe_and_a_seed_beyond_the_tables_stay_out(tmp_path: Path) -> None:
+def test_an_overridden_recipe_stays_out(tmp_path: Path) -> None:
     (at,) = put_records(tmp_path / "a", {"ResNet@k=32": (0.004,)})
     record = json.loads((at / "result.json").read_bytes())
     record["run"]["recipe"]["lr"] = 0.2
     (at / "result.json").write_text(json.dumps(record))
     assert view(TABLES["mnist"], tmp_path).empty
-    put_records(tmp_path / "b", {"ResNet@k=32": (0.004,) * 7})
-    assert len(row(tmp_path, "ResNet@k=32").results) == 5
+
+
+def test_all_seeds_count_also_those_beyond_the_tables(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.004, 0.0041, 0.0042, 0.0043, 0.0044, 0.0045, 0.009)})
+    one = row(tmp_path, "ResNet@k=32")
+    assert ([result.run["seed"] for result in one.results], one.missing) == ([0, 1, 2, 3, 4, 5, 6], 0)
+    assert one.last
+    assert one.last.mean == pytest.approx((0.0255 + 0.009) / 7)
+    put_records(tmp_path, {"ResNet@k=32": (0.3, 0.4, 0.5)}, pace="smoke")
+    one = row(tmp_path, "ResNet@k=32", pace="smoke")
+    assert (len(one.results), one.missing) == (3, 0), "smoke has one seed in the table"
+
+
+def test_any_seeds_make_up_the_tables_number(tmp_path: Path) -> None:
+    folders = put_records(tmp_path, {"ResNet@k=32": (0.004,) * 8})
+    for at in folders[2:7]:
+        (at / "result.json").unlink()
+    one = row(tmp_path, "ResNet@k=32")
+    assert ([result.run["seed"] for result in one.results], one.missing) == ([0, 1, 7], 2)
+
+
+def test_what_survives_of_a_row_is_not_whole(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ODENet-ab@k=32": (0.004, None), "ResNet@k=32": (0.004,)})
+    assert [row(tmp_path, spec).whole for spec in ("ODENet-ab@k=32", "ResNet@k=32", "Identity@k=32")] == [
+        False, True, False,
+    ]  # fmt: skip
+
+
+def test_how_many_were_side_by_side_is_told_where_all_records_say(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.004,)}, machine={"together": 3})
+    put_records(tmp_path, {"Identity@k=32": (0.004,)}, machine={})
+    assert [row(tmp_path, spec).together for spec in ("ResNet@k=32", "Identity@k=32", "DenseNet-2@k=32")] == [
+        3, None, None,
+    ]  # fmt: skip
 
 
 def test_a_record_from_before_a_recipe_field_counts(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ def report(
     if readme is not None:
         _write_readme(readme, from_ or Path("results"), table, output, recipe)
         return
+    from rkcnn.report.copies import note_copies
     from rkcnn.report.judged import judge_claims, speaks_of
     from rkcnn.report.table_text import claims_text, table_text
     from rkcnn.report.view import read_memories, read_records
@@ -51,7 +52,7 @@ def report(
     folder = from_ or Path("runs")
     records, unreadable = read_records(folder)
     memories, unread = read_memories(folder)
-    for trouble in (*unreadable, *unread):
+    for trouble in (*unreadable, *unread, *note_copies(records)):
         print(f"rkcnn: {trouble}", file=sys.stderr)
     views = _find(table, records, memories, folder, recipe)
     judgements = {pace: judge_claims(records, pace) for pace in dict.fromkeys(view.pace for view in views)}
@@ -85,10 +86,17 @@ def _find(table: str | None, records: Found, memories: Sequence[Memory], folder:
 
 
 def _write_readme(readme: Path, folder: Path, table: str | None, output: Path | None, pace: str | None) -> None:
+    from rkcnn.report.copies import note_copies
     from rkcnn.report.readme import RESULTS, write_between
     from rkcnn.report.results_section import write_results
+    from rkcnn.report.view import read_records
 
     if table is not None or output is not None or pace is not None:
         raise InputError("--readme given with a table, -o or --recipe; it goes alone, or with --from")
-    write_between(readme, RESULTS, write_results(folder))
+    records, unreadable = read_records(folder)
+    if unreadable:
+        raise unreadable[0]  # what is published must be whole
+    for trouble in note_copies(records):
+        print(f"rkcnn: {trouble}", file=sys.stderr)
+    write_between(readme, RESULTS, write_results(records))
     print(f"written   {readme}, from {folder}")

@@ -12,16 +12,13 @@ from rkcnn.report.errors import PLACES
 from rkcnn.report.footnotes import NORMS, note_sampling
 from rkcnn.report.judged import judge_claims
 from rkcnn.report.table_markdown import short_table
-from rkcnn.report.view import Found, View, read_records, view_of
+from rkcnn.report.view import Found, View, view_of
 from rkcnn.report.words import count, tag, title
 from rkcnn.train.recipe import recipe_of
 
 
-def write_results(folder: Path) -> str:
+def write_results(records: Found) -> str:
     """The mnist table in short, what it shows and what it can't, the claims; or that there are no runs yet."""
-    records, unreadable = read_records(folder)
-    if unreadable:
-        raise unreadable[0]  # what is published must be whole
     seen = view_of(TABLES["mnist"], records, "paper")
     parts = list(_describe(seen, records)) if not seen.empty else []
     if not parts:

@@ -41,7 +41,7 @@ class Row:
     printed: PrintedError | None
     results: tuple[Result, ...]  # finished, by seed
     diverged: tuple[Result, ...]
-    missing: int  # seeds of the table without a result
+    missing: int  # results to come before there are as many as the table has seeds
     paper_flops: int | None = None  # by the paper's rule
     folders: tuple[Path, ...] = ()  # of `results`, where predictions may lie
     memory: Memory | None = None  # as measured, whatever the recipe
@@ -55,6 +55,17 @@ class Row:
     def best(self) -> Sample | None:
         """Errors of each run's best epoch, as the paper counts."""
         return _sample(result.error_best for result in self.results)
+
+    @property
+    def whole(self) -> bool:
+        """Has results and no run that diverged: the survivors of others are chosen, so nothing is concluded of them."""
+        return bool(self.results) and not self.diverged
+
+    @property
+    def together(self) -> int | None:
+        """The most runs that were trained side by side; None where a record doesn't say."""
+        counts = [result.machine.get("together") for result in self.results]
+        return max(counts) if counts and all(isinstance(number, int) for number in counts) else None
 
     @property
     def seconds(self) -> float | None:
@@ -123,24 +134,26 @@ def _rows(table: Table, records: Found, pace: str, memories: Mapping[str, Memory
     wanted: dict[str, list[Run]] = {}
     for run in table.runs(pace):
         wanted.setdefault(run.spec, []).append(run)
-    known: dict[tuple[str, str, int], list[tuple[Path, Result]]] = {}
+    known: dict[tuple[str, str], list[tuple[Path, Result]]] = {}
     for folder, result in records:
-        key = result.run["data"], result.run["spec"], result.run["seed"]
-        known.setdefault(key, []).append((folder, result))
-    return tuple(replace(_row(table, spec, runs, known), memory=memories.get(spec)) for spec, runs in wanted.items())
+        known.setdefault((result.run["data"], result.run["spec"]), []).append((folder, result))
+    return tuple(
+        replace(_row(table, runs, known.get((runs[0].data, spec), ())), memory=memories.get(spec))
+        for spec, runs in wanted.items()
+    )
 
 
-def _row(
-    table: Table, spec: str, runs: Sequence[Run], known: dict[tuple[str, str, int], list[tuple[Path, Result]]]
-) -> Row:
-    found = []
-    for run in runs:
-        same = [at for at in known.get((run.data, run.spec, run.seed), ()) if is_of(at[1], run)]
-        found += same[:1]  # a copy in another folder counts once
+def _row(table: Table, runs: Sequence[Run], known: Found) -> Row:
+    """A row of these runs, with whatever other seeds there are of them: more seeds are more evidence."""
+    by_seed: dict[int, tuple[Path, Result]] = {}
+    for folder, result in known:
+        if _is_of(result, runs[0]):
+            by_seed.setdefault(result.run["seed"], (folder, result))  # a copy in another folder counts once
+    found = [by_seed[seed] for seed in sorted(by_seed)]
     finished = [(folder, result) for folder, result in found if result.finished and result.error is not None]
     diverged = tuple(result for _, result in found if not result.finished)
     latest = found[-1][1] if found else None
-    place = PLACES.get(table.name)
+    place, spec = PLACES.get(table.name), runs[0].spec
     return Row(
         spec=spec,
         family=family_of(spec),
@@ -150,16 +163,20 @@ def _row(
         printed=printed_error(place[0], spec, place[1]) if place else None,
         results=tuple(result for _, result in finished),
         diverged=diverged,
-        missing=len(runs) - len(finished) - len(diverged),
+        missing=max(0, len(runs) - len(finished) - len(diverged)),
         paper_flops=latest.paper_flops if latest else None,
         folders=tuple(folder for folder, _ in finished),
     )
 
 
-def is_of(result: Result, run: Run) -> bool:
-    """Whether a result is of exactly this run; a recipe field from before it existed had the default."""
-    own = run.as_dict()
-    return {**result.run, "recipe": {**_DEFAULTS, **result.run["recipe"]}} == own
+def _is_of(result: Result, run: Run) -> bool:
+    """Whether a result is of exactly this run, but for its seed."""
+    return {**fill_run(result), "seed": run.seed} == run.as_dict()
+
+
+def fill_run(result: Result) -> dict[str, Any]:
+    """The run of a result; a recipe field from before it existed had the default."""
+    return {**result.run, "recipe": {**_DEFAULTS, **result.run["recipe"]}}
 
 
 _DEFAULTS: dict[str, Any] = {
