@@ -58,6 +58,22 @@ def test_without_the_reference_nothing_is_compared(tmp_path: Path) -> None:
     assert compare(view(TABLES["mnist"], tmp_path)) == []
 
 
+def test_a_row_with_diverged_runs_is_not_compared(tmp_path: Path) -> None:
+    lucky = {"CliqueNet-2@k=32": (0.0091, 0.0092, None, None, None)}
+    put_records(tmp_path, {**ERRORS, **lucky})
+    assert "CliqueNet-2@k=32" not in [contrast.row.spec for contrast in compare(view(TABLES["mnist"], tmp_path))]
+    put_records(tmp_path / "b", {"ResNet@k=32": (0.004, 0.005), "RKCNN-R-2@k=32": (0.003, 0.0031, None)})
+    assert compare(view(TABLES["mnist"], tmp_path / "b")) == [], "nor is anything with such a reference"
+
+
+def test_more_seeds_than_can_be_dealt_out_have_no_permutation_test(tmp_path: Path) -> None:
+    errors = tuple(0.003 + 0.0001 * i for i in range(12))
+    put_records(tmp_path, {"ResNet@k=32": errors, "RKCNN-R-2@k=32": errors})
+    (contrast,) = compare(view(TABLES["mnist"], tmp_path))
+    assert contrast.permutation is None
+    assert contrast.p == pytest.approx(1)
+
+
 def test_runs_without_any_spread_have_no_interval(tmp_path: Path) -> None:
     put_records(tmp_path, {"ResNet@k=32": (0.004,) * 2, "RKCNN-R-2@k=32": (0.004,) * 2})
     (contrast,) = compare(view(TABLES["mnist"], tmp_path))

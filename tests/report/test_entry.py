@@ -28,11 +28,18 @@ def test_missing_and_diverged_are_said(tmp_path: Path) -> None:
     put_records(tmp_path, errors)
     some = entry(tmp_path, "ODE-Net (4th-order explicit)")
     assert (some.last, some.seeds, some.best) == ("0.400", "1/5, 1 diverged", "0.38")
+    assert (some.last_difference, some.best_difference) == ("-", "-"), "a survivor is chosen"
     none = entry(tmp_path, "RK-Net (5th-order IRK)")
     assert (none.last, none.seeds, none.theirs, none.last_difference) == ("diverged", "0/5, 1 diverged", "N/A", "-")
     assert entry(tmp_path, "RKCNN-R-2 k=32").seeds == "4/5"
     absent = entry(tmp_path, "pre-act ResNet")
     assert (absent.last, absent.seeds, absent.best) == ("not run yet", "0/5", "-")
+
+
+def test_seeds_beyond_the_tables_are_just_more(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.004,) * 7, "Identity@k=32": (0.004,) * 6 + (None,)})
+    assert entry(tmp_path, "pre-act ResNet").seeds == "7"
+    assert entry(tmp_path, "Identity@k=32").seeds == "6/7, 1 diverged"
 
 
 def test_a_quoted_cell_has_a_star_and_its_only_number_is_compared(tmp_path: Path) -> None:

@@ -52,10 +52,12 @@ def test_a_line_a_row_and_a_cell_a_head(tmp_path: Path) -> None:
         ("Identity@k=32", "nothing from one run"),
         ("ODENet-ab@k=32", "diverged"),
         ("DenseNet-2@k=32", "not run yet"),
+        ("CliqueNet-2@k=32", "nothing: 3 of 5 runs diverged"),
     ],
 )
 def test_what_can_be_concluded(tmp_path: Path, spec: str, says: str) -> None:
-    put_records(tmp_path, {**ERRORS, "Identity@k=32": (0.01,), "ODENet-ab@k=32": (None,)})
+    lucky = {"CliqueNet-2@k=32": (0.0031, 0.0032, None, None, None)}
+    put_records(tmp_path, {**ERRORS, **lucky, "Identity@k=32": (0.01,), "ODENet-ab@k=32": (None,)})
     assert lines(tmp_path)[spec].cells[CONCLUDED].text.startswith(says)
 
 
@@ -67,7 +69,7 @@ def test_smoke_concludes_nothing(tmp_path: Path) -> None:
 
 def test_without_the_reference_nothing_is_compared(tmp_path: Path) -> None:
     put_records(tmp_path, {"ResNet@k=32": (0.003, 0.004)})
-    assert lines(tmp_path)["ResNet@k=32"].cells[CONCLUDED].text == "nothing: the reference lacks runs"
+    assert lines(tmp_path)["ResNet@k=32"].cells[CONCLUDED].text == "nothing: the reference lacks runs, or some diverged"
 
 
 def test_costs_are_sorted_as_numbers_whoever_counted_them(tmp_path: Path) -> None:

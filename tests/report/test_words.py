@@ -44,7 +44,7 @@ def test_no_interval_without_spread(tmp_path: Path) -> None:
 def test_what_the_comparisons_are(tmp_path: Path) -> None:
     seen = view(TABLES["mnist"], tmp_path)
     assert list(note_comparisons(seen, [])) == [
-        "No comparison: RKCNN-R-2 k=32 and another row need two finished runs each."
+        "No comparison: RKCNN-R-2 k=32 and another row need two finished runs each, none diverged."
     ]
     few = {spec: errors[:3] for spec, errors in ERRORS.items()}
     put_records(tmp_path, few)
@@ -53,6 +53,22 @@ def test_what_the_comparisons_are(tmp_path: Path) -> None:
     assert "corrected for 4 comparisons (Holm)" in notes[0]
     assert "its smallest possible p here, 0.1, would be 0.4 when corrected" in notes[1]
     assert notes[2].startswith("No McNemar test")
+
+
+def test_survivors_are_not_compared_and_that_is_said(tmp_path: Path) -> None:
+    put_records(tmp_path, {**ERRORS, "DenseNet-2@k=32": (0.003, None, None, 0.0031, None), "ODENet-ab@k=32": (None,)})
+    seen = view(TABLES["mnist"], tmp_path)
+    assert [note for note in note_comparisons(seen, compare(seen)) if "diverged" in note] == [
+        "3 of 5 runs of DenseNet (T = 2) diverged: what is left is chosen, so it is not compared."
+    ]
+
+
+def test_many_seeds_have_no_permutation_test(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    seen = view(TABLES["mnist"], tmp_path)
+    contrasts = [each._replace(permutation=None) for each in compare(seen)]
+    assert "permutation" not in conclude(contrasts[1], 3)
+    assert not any("permutation" in note for note in note_comparisons(seen, contrasts))
 
 
 def test_other_recipes_are_marked(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import comb
 from typing import NamedTuple
 
 from rkcnn.data.sets import SETS
@@ -9,7 +10,7 @@ from rkcnn.evaluate.proportion import McNemar, mcnemar
 from rkcnn.record.table import Table
 from rkcnn.report.errors import PLACES, printed_error
 from rkcnn.report.mistakes import find_mistakes
-from rkcnn.report.statistics import Difference, Permutation, holm, permute, welch
+from rkcnn.report.statistics import MOST_SPLITS, Difference, Permutation, holm, permute, welch
 from rkcnn.report.view import Row, View
 
 LEVEL = 0.95
@@ -27,7 +28,7 @@ class Contrast(NamedTuple):
     reference: Row
     difference: Difference
     p: float | None
-    permutation: Permutation
+    permutation: Permutation | None  # with more seeds than it can be counted for there is none
     mcnemar: McNemar | None  # seed 0 against seed 0, where both have predictions and the labels are here
 
     @property
@@ -36,7 +37,10 @@ class Contrast(NamedTuple):
 
 
 def compare(view: View) -> list[Contrast]:
-    """Every row that has two runs or more against its reference, if that has; in the table's order."""
+    """Every row that has two runs or more against its reference, if that has; in the table's order.
+
+    A row of which runs diverged takes no part, on either side: what is left of it is chosen.
+    """
     rows = {row.spec: row for row in view.rows}
     pairs = [
         (row, other)
@@ -53,7 +57,7 @@ def compare(view: View) -> list[Contrast]:
         one, two = mistakes[row.spec], mistakes[other.spec]
         judged = mcnemar(one.tolist(), two.tolist()) if one is not None and two is not None else None
         p = None if difference.p is None else next(corrected)
-        contrasts.append(Contrast(row, other, difference, p, permute(_errors(row), _errors(other)), judged))
+        contrasts.append(Contrast(row, other, difference, p, _permute(row, other), judged))
     return contrasts
 
 
@@ -74,7 +78,13 @@ def reference_of(table: Table, spec: str) -> str:
 
 
 def _count(row: Row) -> int:
-    return len(row.results)
+    """How many runs can be compared."""
+    return len(row.results) if row.whole else 0
+
+
+def _permute(row: Row, other: Row) -> Permutation | None:
+    countable = comb(_count(row) + _count(other), _count(row)) <= MOST_SPLITS
+    return permute(_errors(row), _errors(other)) if countable else None
 
 
 def _errors(row: Row) -> list[float]:

@@ -59,7 +59,7 @@ def _entry(view: View, row: Row) -> Entry:
     digits = decimals(view)
     theirs = printed_mean(row)
     last_gap, best_gap = (
-        signed(ours.mean - theirs, digits) if ours and theirs is not None and view.pace != "smoke" else NONE
+        signed(ours.mean - theirs, digits) if ours and theirs is not None and row.whole and view.pace != "smoke" else NONE
         for ours in (row.last, row.best)
     )
     printed = row.printed.printed + "*" * bool(row.printed.quoted) if row.printed else NONE

@@ -15,23 +15,21 @@ CORRECTION = (
 
 
 def judge_claims(records: Found, pace: str) -> list[Judgement]:
-    """Every claim from all tables at one pace, since a claim may speak of several; smoke judges nothing."""
+    """Every claim from all tables at one pace, since a claim may speak of several; smoke judges nothing.
+
+    Rows of which runs diverged are named and not judged by what is left of them.
+    """
     if pace == "smoke":
         return []
     seen = [view_of(table, records, pace) for table in TABLES.values()]
-    errors = {
-        (view.table.name, row.spec): [result.error for result in row.results if result.error is not None]
-        for view in seen
-        for row in view.rows
-        if row.results
+    if all(view.empty for view in seen):
+        return []
+    rows = {(view.table.name, row.spec): row for view in seen for row in view.rows}
+    errors = {key: [result.error for result in row.results if result.error is not None] for key, row in rows.items()}
+    diverged = {
+        key: f"{len(row.diverged)} of {len(row.results) + len(row.diverged)}" for key, row in rows.items() if row.diverged
     }
-    params = {
-        row.spec: row.params
-        for view in seen
-        for row in view.rows
-        if view.table.data == "mnist" and row.params is not None
-    }
-    return [judge(claim, errors, params) for claim in CLAIMS] if errors else []
+    return [judge(claim, errors, diverged) for claim in CLAIMS]
 
 
 def speaks_of(judgement: Judgement, table: str) -> bool:

@@ -57,7 +57,9 @@ def write_page(views: Sequence[View], path: Path, judgements: Judged | None = No
 
 
 def _judge(views: Sequence[View]) -> Judged:
-    runs = [run for view in views for row in view.rows for run in zip(row.folders, row.results, strict=True)]
+    rows = [row for view in views for row in view.rows]
+    runs = [run for row in rows for run in zip(row.folders, row.results, strict=True)]
+    runs += [(Path(), result) for row in rows for result in row.diverged]
     return {pace: judge_claims(runs, pace) for pace in dict.fromkeys(view.pace for view in views)}
 
 

@@ -68,8 +68,8 @@ def list_lines(view: View, found: Sequence[Contrast]) -> list[Line]:
             Cell(entry.theirs, theirs, row.printed.note if row.printed else None),
             Cell(entry.last, _mean(row.last)),
             Cell(entry.best, _mean(row.best)),
-            Cell(entry.last_difference, _gap(row.last, theirs)),
-            Cell(entry.best_difference, _gap(row.best, theirs)),
+            Cell(entry.last_difference, _gap(row, row.last, theirs)),
+            Cell(entry.best_difference, _gap(row, row.best, theirs)),
             Cell(entry.seeds, len(row.results)),
             _against(contrast, digits),
             _conclude(view, row, contrast),
@@ -100,8 +100,8 @@ def _mean(sample: Sample | None) -> float | None:
     return sample.mean if sample else None
 
 
-def _gap(sample: Sample | None, theirs: float | None) -> float | None:
-    return sample.mean - theirs if sample and theirs is not None else None
+def _gap(row: Row, sample: Sample | None, theirs: float | None) -> float | None:
+    return sample.mean - theirs if sample and theirs is not None and row.whole else None
 
 
 def _against(contrast: Contrast | None, digits: int) -> Cell:
@@ -121,11 +121,13 @@ def _conclude(view: View, row: Row, contrast: Contrast | None) -> Cell:
         text = "diverged" if row.diverged else "not run yet"
     elif view.pace == "smoke":
         text = "nothing: smoke"
+    elif row.diverged:
+        text = f"nothing: {len(row.diverged)} of {len(row.results) + len(row.diverged)} runs diverged"
     elif row.spec == reference:
         text = "the reference"
     elif contrast is None:
         alone = len(row.results) < 2
-        text = "nothing from one run" if alone else "nothing: the reference lacks runs"
+        text = "nothing from one run" if alone else "nothing: the reference lacks runs, or some diverged"
     elif contrast.p is None:
         text = f"nothing: {contrast.difference.missing}"
     elif contrast.separable:

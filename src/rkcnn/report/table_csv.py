@@ -54,8 +54,8 @@ def _values(view: View, row: Row) -> dict[str, Value]:
         "theirs_quoted_from": cell.quoted if cell else None,
         **_sample("last", last),
         **_sample("best", best),
-        "last_minus_theirs": _gap(view, last, theirs),
-        "best_minus_theirs": _gap(view, best, theirs),
+        "last_minus_theirs": _gap(view, row, last, theirs),
+        "best_minus_theirs": _gap(view, row, best, theirs),
         "finished": len(row.results),
         "diverged": len(row.diverged),
         "missing": row.missing,
@@ -72,7 +72,8 @@ def _contrast(contrast: Contrast | None) -> dict[str, Value]:
     found, permutation = contrast.difference, contrast.permutation
     low, high = found.interval or (None, None)
     numbers = (_percent(found.value), _percent(low), _percent(high))
-    chances = (found.p, contrast.p, permutation.p, permutation.smallest)
+    exact = (permutation.p, permutation.smallest) if permutation else (None, None)
+    chances = (found.p, contrast.p, *exact)
     values = (contrast.reference.spec, *numbers, *map(_chance, chances))
     images = (contrast.mcnemar.only_a, contrast.mcnemar.only_b) if contrast.mcnemar else (None, None)
     chance = _chance(contrast.mcnemar.p if contrast.mcnemar else None)
@@ -84,8 +85,9 @@ def _sample(name: str, sample: Sample | None) -> dict[str, Value]:
     return {f"{name}_mean": _percent(mean), f"{name}_std": _percent(std), f"{name}_min": _percent(least)}
 
 
-def _gap(view: View, ours: Sample | None, theirs: float | None) -> str | None:
-    return _percent(ours.mean - theirs) if ours and theirs is not None and view.pace != "smoke" else None
+def _gap(view: View, row: Row, ours: Sample | None, theirs: float | None) -> str | None:
+    compared = row.whole and view.pace != "smoke"
+    return _percent(ours.mean - theirs) if ours and theirs is not None and compared else None
 
 
 def _percent(value: float | None) -> str | None:

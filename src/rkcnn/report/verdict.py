@@ -11,9 +11,10 @@ from rkcnn.evaluate.proportion import sampling_error
 from rkcnn.model.catalogue import SOTA_MNIST
 from rkcnn.record.table import TABLES
 from rkcnn.report.claims import Claim, Comparison, Key
+from rkcnn.report.counted import COUNTED
 from rkcnn.report.statistics import Difference, Sample, holm, welch
 
-Verdict = Literal["supported", "not separable", "contradicted", "not yet tested"]
+Verdict = Literal["supported", "not separable", "contradicted", "not yet tested", "not judged"]
 LEVEL = 0.95
 SHARES = (0.055 / 0.285, 0.065 / 0.275), (0.075 / 0.225, 0.085 / 0.215)
 """Where the ends of "21~36 %" lie when the cells behind them, 0.06 / 0.28 and 0.08 / 0.22, are read as rounded."""
@@ -56,8 +57,15 @@ class Judgement:
         return f"{self.verdict}{part}"
 
 
-def judge(claim: Claim, records: Mapping[Key, Sequence[float]], params: Mapping[str, int] | None = None) -> Judgement:
+def judge(
+    claim: Claim,
+    records: Mapping[Key, Sequence[float]],
+    diverged: Mapping[Key, str] | None = None,
+    params: Mapping[str, int] = COUNTED,
+) -> Judgement:
     """Judge a claim from last-epoch errors by (table, network), and from params by network on MNIST.
+
+    `diverged` says of rows of which runs diverged how many did, as "3 of 5": they are named, and judge nothing.
 
     A comparison separates when Welch's p, corrected by Holm over all tested comparisons of the claim, is below 0.05;
     the intervals shown are each one's own 95 %. A comparison is supported
@@ -69,16 +77,23 @@ def judge(claim: Claim, records: Mapping[Key, Sequence[float]], params: Mapping[
     isn't evidence of none, so an interval wider than that stays not separable.
 
     A claim is contradicted when one comparison is, supported when all that were tested are, else not separable; one
-    that says "usually" goes by more than half of them. It is not yet tested when no comparison was; where some were
-    not, `heading` and `why` say how many and which.
+    that says "usually" goes by more than half of them. It is not yet tested when no comparison was, or not judged where
+    that is because runs diverged; where some were not, `heading` and `why` say how many and which.
     """
     if claim.kind == "share":
-        return _judge_share(claim, params or {})
+        return _judge_share(claim, params)
+    lost = diverged or {}
     comparisons = claim.compare(records)
-    tested = [c for c in comparisons if all(len(records.get((c.table, name), ())) > 1 for name in c[1:])]
+    tested = [
+        c
+        for c in comparisons
+        if all(len(records.get(key, ())) > 1 and key not in lost for key in _keys(c))
+    ]
     missing = tuple(c for c in comparisons if c not in tested)
+    left_out = _say_missing(records, missing, tested, lost)
     if not tested:
-        return Judgement(claim, "not yet tested", _say_missing(records, missing), missing=missing)
+        touched = any(key in lost for c in missing for key in _keys(c))
+        return Judgement(claim, "not judged" if touched else "not yet tested", left_out, missing=missing)
     differences = [welch(records[c.table, c.first], records[c.table, c.second], LEVEL) for c in tested]
     corrected = iter(holm([d.p for d in differences if d.p is not None]))
     findings = tuple(
@@ -86,8 +101,12 @@ def judge(claim: Claim, records: Mapping[Key, Sequence[float]], params: Mapping[
         for c, d in zip(tested, differences, strict=True)
     )
     verdict = _sum_up(findings, claim.usually)
-    why = "; ".join(filter(None, (_say(claim, findings, verdict), _say_missing(records, missing, tested))))
+    why = "; ".join(filter(None, (_say(claim, findings, verdict), left_out)))
     return Judgement(claim, verdict, why, findings, missing)
+
+
+def _keys(comparison: Comparison) -> tuple[Key, Key]:
+    return (comparison.table, comparison.first), (comparison.table, comparison.second)
 
 
 def _find(
@@ -145,22 +164,26 @@ def _doubt(claim: Claim, finding: Finding) -> float:
 
 
 def _say_missing(
-    records: Mapping[Key, Sequence[float]], missing: Sequence[Comparison], tested: Collection[Comparison] = ()
+    records: Mapping[Key, Sequence[float]],
+    missing: Sequence[Comparison],
+    tested: Collection[Comparison],
+    lost: Mapping[Key, str],
 ) -> str:
-    """`not yet tested: svhn, cifar10`; the networks that lack runs where a part of a table was tested."""
+    """`not yet tested: svhn, cifar10`; the networks that lack runs where a part of a table was; those that diverged."""
     parts = []
     for table in dict.fromkeys(c.table for c in missing):
-        names = dict.fromkeys(name for c in missing if c.table == table for name in c[1:])
-        lacking = [name for name in names if len(records.get((table, name), ())) < 2]
-        begun = any(c.table == table for c in tested)
-        parts.append(f"{table} (fewer than 2 runs of {', '.join(lacking)})" if begun else table)
-    return f"not yet tested: {', '.join(parts)}" if parts else ""
+        names = dict.fromkeys(key for c in missing if c.table == table for key in _keys(c))
+        lacking = [key[1] for key in names if len(records.get(key, ())) < 2 and key not in lost]
+        begun = any(c.table == table for c in tested) or any(key in lost for key in names)
+        if lacking:
+            parts.append(f"{table} (fewer than 2 runs of {', '.join(lacking)})" if begun else table)
+    keys = dict.fromkeys(key for c in missing for key in _keys(c) if key in lost)
+    chosen = [f"{name} on {table} ({lost[table, name]} runs diverged)" for table, name in keys]
+    waiting = f"not yet tested: {', '.join(parts)}" if parts else ""
+    return "; ".join(filter(None, (f"not judged: {', '.join(chosen)}" if chosen else "", waiting)))
 
 
 def _judge_share(claim: Claim, params: Mapping[str, int]) -> Judgement:
-    absent = [name for name in SOTA_MNIST if name not in params]
-    if absent:
-        return Judgement(claim, "not yet tested", f"parameters not counted of {', '.join(absent)}")
     ours = [params[name] for name in SOTA_MNIST if name.startswith("RKCNN-")]
     rivals = [params[name] for name in SOTA_MNIST if not name.startswith("RKCNN-")]
     ends = min(ours) / max(rivals), max(ours) / min(rivals)

@@ -47,8 +47,10 @@ def conclude(contrast: Contrast, digits: int) -> str:
     tests = [
         f"{100 * LEVEL:.0f} % interval {signed(low, digits)} to {signed(high, digits)}",
         f"corrected p {contrast.p:.2g}",
-        f"permutation p {contrast.permutation.p:.2g}, the smallest possible {contrast.permutation.smallest:.2g}",
     ]
+    if contrast.permutation:
+        p, smallest, _ = contrast.permutation
+        tests.append(f"permutation p {p:.2g}, the smallest possible {smallest:.2g}")
     if contrast.mcnemar:
         only_a, only_b, p = contrast.mcnemar
         alone = f"{only_a} images wrong in the first alone, {only_b} in the second"
@@ -63,10 +65,11 @@ def conclude(contrast: Contrast, digits: int) -> str:
 
 def note_comparisons(view: View, contrasts: Sequence[Contrast]) -> Iterator[str]:
     """What the comparisons are, before they are listed; or why there are none."""
+    yield from note_diverged(view)
     names = {reference_of(view.table, row.spec) for row in view.rows}
     against = " and ".join(row.label for row in view.rows if row.spec in names)
     if not contrasts:
-        yield f"No comparison: {against} and another row need two finished runs each."
+        yield f"No comparison: {against} and another row need two finished runs each, none diverged."
         return
     printed = any(row.printed for row in view.rows)
     chosen = "the paper's best, so that our errors don't choose it" if printed else "where the table starts"
@@ -75,7 +78,7 @@ def note_comparisons(view: View, contrasts: Sequence[Contrast]) -> Iterator[str]
         f"{100 * LEVEL:.0f} % by itself; p is Welch's, corrected for {count(len(contrasts), 'comparison')} (Holm); "
         "below 0.05 it separates."
     )
-    smallest = min(contrast.permutation.smallest for contrast in contrasts)
+    smallest = min((each.permutation.smallest for each in contrasts if each.permutation), default=0.0)
     corrected = min(1.0, smallest * len(contrasts))
     if corrected >= 1 - LEVEL:
         yield (
@@ -87,6 +90,17 @@ def note_comparisons(view: View, contrasts: Sequence[Contrast]) -> Iterator[str]
             f"No McNemar test: it needs predictions.npy beside the results of seed 0, and the labels of "
             f"{view.table.data_at(view.pace)} on this machine (rkcnn data get)."
         )
+
+
+def note_diverged(view: View) -> Iterator[str]:
+    """Which rows are left out of every comparison, though they have errors."""
+    for row in view.rows:
+        if row.results and row.diverged:
+            runs = len(row.results) + len(row.diverged)
+            yield (
+                f"{len(row.diverged)} of {runs} runs of {row.label} diverged: what is left is chosen, so it is not "
+                "compared."
+            )
 
 
 def _seeds(row: Row, other: Row) -> str:
