@@ -67,6 +67,13 @@ def test_a_single_run_has_wilsons_interval(tmp_path: Path) -> None:
     assert text.count("is one run") == 1
 
 
+def test_why_there_is_no_figure_of_time(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.004,)})
+    assert "training time" not in notes(tmp_path)
+    put_records(tmp_path, {"Identity@k=32": (0.004,)}, machine={"gpu": "NVIDIA H200"})
+    assert "There is no figure of error against training time: runs of this table were" in notes(tmp_path)
+
+
 def test_what_each_memory_is(tmp_path: Path) -> None:
     put_records(tmp_path)
     assert "Memory" not in notes(tmp_path)

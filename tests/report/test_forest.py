@@ -61,9 +61,16 @@ def test_another_reference_can_be_named(tmp_path: Path) -> None:
         draw(tmp_path, "Identity@k=32")
 
 
-def test_without_the_tables_reference_our_best_stands_in(tmp_path: Path) -> None:
+def test_without_the_tables_reference_there_is_no_figure(tmp_path: Path) -> None:
     put_records(tmp_path, {name: errors for name, errors in ERRORS.items() if name != REFERENCE})
-    assert "RKCNN-I-2@k=32" in draw(tmp_path).get_title()
+    assert draw_forest(view(TABLES["mnist"], tmp_path)) is None
+    put_records(tmp_path, {REFERENCE: (0.003, 0.0031, None)})
+    assert draw_forest(view(TABLES["mnist"], tmp_path)) is None, "nor against what is left of it"
+
+
+def test_rows_with_diverged_runs_are_left_out(tmp_path: Path) -> None:
+    put_records(tmp_path, {**ERRORS, "DenseNet-2@k=32": (0.002, 0.0021, None)})
+    assert "DenseNet-2@k=32" not in names(draw(tmp_path))
 
 
 def test_a_single_run_is_a_hollow_point(tmp_path: Path) -> None:

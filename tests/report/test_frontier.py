@@ -68,6 +68,29 @@ def test_without_results_or_costs_there_is_no_figure(tmp_path: Path) -> None:
     assert draw_frontier(view(TABLES["mnist"], tmp_path), "params")
 
 
+@pytest.mark.parametrize("machine", [{"gpu": "NVIDIA H200", "together": 10}, {"gpu": "NVIDIA H200"}])
+def test_time_is_drawn_only_of_runs_that_were_alone(tmp_path: Path, machine: dict[str, object]) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.004, 0.005)})
+    assert draw_frontier(view(TABLES["mnist"], tmp_path), "seconds")
+    put_records(tmp_path, {"RKCNN-R-2@k=32": (0.004, 0.005)}, machine=machine)
+    assert draw_frontier(view(TABLES["mnist"], tmp_path), "seconds") is None
+    assert draw_frontier(view(TABLES["mnist"], tmp_path), "params")
+
+
+def test_survivors_are_hollow_and_no_part_of_the_frontier(tmp_path: Path) -> None:
+    put_records(tmp_path, {"DenseNet-2@k=32": (0.001, None)}, params=20_000)
+    figure = draw_frontier(view(TABLES["mnist"], tmp_path), "params")
+    assert figure
+    assert [line.get_label() for line in figure.axes[0].lines if line.get_label() == "frontier"] == []
+    put_records(tmp_path, {"ResNet@k=32": (0.004, 0.005)}, params=30_000)
+    figure = draw_frontier(view(TABLES["mnist"], tmp_path), "params")
+    assert figure
+    (line,) = (line for line in figure.axes[0].lines if line.get_label() == "frontier")
+    assert np.asarray(line.get_ydata()).min() == pytest.approx(0.45)
+    styles = [line.get_fillstyle() for line in figure.axes[0].lines if line.get_gid()]
+    assert sorted(styles) == ["full", "none"]
+
+
 def test_a_single_run_without_error_can_be_drawn(tmp_path: Path) -> None:
     put_records(tmp_path, {"ResNet@k=32": (0.0002,)}, error=0.0)
     assert draw_frontier(view(TABLES["mnist"], tmp_path), "params")

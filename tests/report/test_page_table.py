@@ -44,6 +44,19 @@ def test_a_line_a_row_and_a_cell_a_head(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("machine", "says"),
+    [
+        ({"together": 1}, "65 s a run"),
+        ({"together": 10}, "65 s for up to 10 runs side by side"),
+        ({}, "65 s, others may have run beside it"),
+    ],
+)
+def test_a_time_says_how_runs_were_packed(tmp_path: Path, machine: dict[str, int], says: str) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.004,)}, machine=machine)
+    assert dict(lines(tmp_path)["ResNet@k=32"].facts)["training"] == says
+
+
+@pytest.mark.parametrize(
     ("spec", "says"),
     [
         ("ResNet-bottleneck@k=32", "errs more (p"),

@@ -32,6 +32,7 @@ def test_numbers_alone(tmp_path: Path) -> None:
     assert (one["reference"], one["difference"], one["smallest_p"]) == ("RKCNN-R-2@k=32", "0.0495", "0.00794")
     assert float(one["low"]) < float(one["difference"]) < float(one["high"])
     assert (one["finished"], one["missing"], one["mcnemar_p"]) == ("5", "0", "")
+    assert (one["seconds"], one["together"]) == ("65.4", "1")
 
 
 def test_an_absent_number_is_an_empty_cell(tmp_path: Path) -> None:

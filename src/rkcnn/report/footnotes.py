@@ -11,11 +11,17 @@ from rkcnn.evaluate.proportion import sampling_error, wilson
 from rkcnn.report.cost_check import NAMES, check_costs
 from rkcnn.report.entry import percent
 from rkcnn.report.footprint import is_measured
+from rkcnn.report.frontier import is_timed
 from rkcnn.report.view import View
 
 NORMS = (
     "The blocks of RKCNN, DenseNet and CliqueNet have batch norm here, the others group norm (docs/spec.md, 3.5): a "
     "difference between the two groups may be the norm's. The table `norms` separates them."
+)
+
+TIME = (
+    "There is no figure of error against training time: runs of this table were trained side by side, or their records "
+    "don't say whether, and runs that share a device share one time, which says more of how they were packed."
 )
 
 
@@ -28,6 +34,8 @@ def footnotes(view: View) -> Iterator[str]:
     if sampling:
         yield sampling
     yield from _note_single(view)
+    if not is_timed(view):
+        yield TIME
     if view.table.data == "mnist" and view.table.name != "norms" and view.pace != "smoke":
         yield NORMS
     for row in view.rows:

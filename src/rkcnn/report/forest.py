@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -24,14 +23,18 @@ if TYPE_CHECKING:
 def draw_forest(view: View, reference: str | None = None) -> Figure | None:
     """Last-epoch mean minus the reference's, with Welch's 95 % interval; None with nothing to compare.
 
-    The reference is the table's own (`reference_of`), or, where that has no run, the RKCNN that errs least. Shaded is
-    one standard error of the test set itself at the references' error: a difference within it may not outlive another
-    test set, however narrow its interval over the seeds.
+    The reference is the table's own (`reference_of`); where that has no run there is nothing to draw, since one chosen
+    by our errors would look better than it is. Rows of which runs diverged are left out. Shaded is one standard error
+    of the test set itself at the references' error: a difference within it may not outlive another test set, however
+    narrow its interval over the seeds.
     """
     from matplotlib.figure import Figure
 
-    rows = [row for row in view.rows if row.last is not None]
-    pairs = [(row, other) for row in rows if (other := _find_reference(view, rows, row, reference)) is not row]
+    named = {row.spec: row for row in view.rows if row.whole}
+    if reference is not None and reference not in named:
+        raise InputError(f"no finished run of {reference!r} to compare with; rows with results are {', '.join(named)}")
+    found = ((row, named.get(reference or reference_of(view.table, row.spec))) for row in named.values())
+    pairs = [(row, other) for row, other in found if other is not None and other is not row]
     if not pairs:
         return None
     pairs.sort(key=lambda pair: _mean(pair[0]) - _mean(pair[1]))
@@ -54,16 +57,6 @@ def draw_forest(view: View, reference: str | None = None) -> Figure | None:
     axes.grid(axis="x", alpha=0.25, linewidth=0.6)
     figure.legend(loc="outside lower center", frameon=False, fontsize=8)
     return figure
-
-
-def _find_reference(view: View, rows: Sequence[Row], row: Row, name: str | None) -> Row:
-    """The row named, the table's, or the best of ours: of those that have a result."""
-    named = {row.spec: row for row in rows}
-    if name is not None and name not in named:
-        raise InputError(f"no finished run of {name!r} to compare with; rows with results are {', '.join(named)}")
-    found = named.get(name or reference_of(view.table, row.spec))
-    ours = [row for row in rows if row.family.startswith("RKCNN")]
-    return found or min(ours or rows, key=_mean)
 
 
 def _draw_row(axes: Axes, y: int, row: Row, found: Difference, index: int) -> None:

@@ -48,8 +48,17 @@ def find_frontier(points: Sequence[Place]) -> list[int]:
     return found
 
 
+def is_timed(view: View) -> bool:
+    """Whether training times say something of the networks: runs side by side share one wall time."""
+    return all(row.together == 1 for row in view.rows if row.results)
+
+
 def draw_frontier(view: View, cost: Cost) -> Figure | None:
-    """Last-epoch error, mean ± std over the seeds, against a cost; None where no row has both."""
+    """Last-epoch error, mean ± std over the seeds, against a cost; None where no row has both.
+
+    Time is drawn only where every run had its device to itself (`is_timed`). A row of which runs diverged is a hollow
+    point that the frontier passes over: what is left of it is chosen.
+    """
     from matplotlib.figure import Figure
 
     points = [
@@ -57,7 +66,7 @@ def draw_frontier(view: View, cost: Cost) -> Figure | None:
         for i, row in enumerate(view.rows)
         if row.last is not None and (value := getattr(row, cost))
     ]
-    if not points:
+    if not points or (cost == "seconds" and not is_timed(view)):
         return None
     middle = sqrt(min(p.cost for p in points) * max(p.cost for p in points))
     unit, letter = next((unit, letter) for least, unit, letter in _UNITS[cost] if middle >= least)
@@ -73,7 +82,7 @@ def draw_frontier(view: View, cost: Cost) -> Figure | None:
     if min(y for _, y in places) > 0:
         scale_log(axes, "y", [y for _, y in places])
     bars = _draw_bars(axes, points, places)
-    stairs = _draw_stairs(axes, places)
+    stairs = _draw_stairs(axes, [place for place, point in zip(places, points, strict=True) if point.row.whole])
     colours = [look_of(point.row.family).colour for point in points]
     names = place_labels(axes, places, [point.row.spec for point in points], colours, [*bars, *stairs])
     for point, name in zip(points, names, strict=True):
@@ -91,15 +100,18 @@ def _draw_bars(axes: Axes, points: Sequence[Point], places: Sequence[Place]) -> 
             half = 100 * point.error.std
             axes.errorbar(x, y, half, color=colour, elinewidth=1.2, capsize=2.5, zorder=2)
             bars.append(((x, y - half), (x, y + half)))
+        edge = ("white", 0.8) if point.row.whole else (colour, 1.4)
         axes.plot(
-            x, y, marker, color=colour, markersize=size, markeredgecolor="white", markeredgewidth=0.8, zorder=3,
-            gid=f"point-{point.at}",
+            x, y, marker, color=colour, markersize=size, markeredgecolor=edge[0], markeredgewidth=edge[1], zorder=3,
+            fillstyle="full" if point.row.whole else "none", gid=f"point-{point.at}",
         )  # fmt: skip
     return bars
 
 
 def _draw_stairs(axes: Axes, places: Sequence[Place]) -> list[Line]:
     """The frontier: nothing here errs less for less. Its treads and risers as lines."""
+    if not places:
+        return []
     low, high = axes.get_xlim()
     bottom, top = axes.get_ylim()
     corners = [(places[find_frontier(places)[0]][0], top)]

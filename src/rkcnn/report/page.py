@@ -87,9 +87,10 @@ def _describe(view: View) -> dict[str, Any]:
 
 
 CAPTIONS = {
-    "frontier-params": "Error of the last epoch, mean ± sample std over the seeds, against parameters.",
+    "frontier-params": "Error of the last epoch, mean ± sample std over the seeds, against parameters. "
+    "A hollow point is what is left of runs that diverged.",
     "frontier-flops": "The same against the FLOPs of one image.",
-    "frontier-seconds": "The same against training time as it was recorded; runs that share a machine take longer.",
+    "frontier-seconds": "The same against training time, of runs that were trained one at a time.",
     "forest": "Differences of means with Welch's 95 % intervals. A hollow point has no interval.",
     "bands": "Test error by epoch: the mean as a line, the least and the most over the seeds as a band, the other "
     "networks in grey. The first epochs may lie above the frame.",

@@ -144,7 +144,7 @@ def _facts(row: Row, digits: int) -> list[tuple[str, str]]:
         "error, best epoch": _spread(row.best, digits),
         "parameters": f"{row.params:,}" if row.params else None,
         "FLOPs": f"{short(row.flops)} an image" if row.flops else None,
-        "training": f"{_clock(row.seconds)} a run" if row.seconds else None,
+        "training": _say_time(row),
         "seeds": ", ".join(str(result.run["seed"]) for result in row.results),
         "diverged": ", ".join(f"seed {result.run['seed']}" for result in row.diverged),
     }
@@ -156,6 +156,14 @@ def _spread(sample: Sample | None, digits: int) -> str | None:
         return None
     spread = f" ± {percent(sample.std, digits)}" if sample.std is not None else ""
     return f"{percent(sample.mean, digits)}{spread} %"
+
+
+def _say_time(row: Row) -> str | None:
+    """Runs side by side share one time."""
+    if not row.seconds:
+        return None
+    beside = {None: ", others may have run beside it", 1: " a run"}
+    return _clock(row.seconds) + beside.get(row.together, f" for up to {row.together} runs side by side")
 
 
 def _clock(seconds: float) -> str:

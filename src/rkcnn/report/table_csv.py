@@ -60,6 +60,7 @@ def _values(view: View, row: Row) -> dict[str, Value]:
         "diverged": len(row.diverged),
         "missing": row.missing,
         "seconds": None if row.seconds is None else round(row.seconds, 1),
+        "together": row.together,
         **{f"memory_{name}": None if value is None else f"{value:g}" for name, value in memory._asdict().items()},
     }
 
