@@ -51,7 +51,7 @@ def test_comparisons_are_between_rows_of_one_table(claim: Claim) -> None:
         ("beats-numerical", 3 * 6 + 2 * 5 + 3 * 5 + 3 * 5),
         ("beats-numerical-matched", 2 * 3 * 6),
         ("smaller-beats-bases", 3 * 2 + 3 * 2),
-        ("multistep", 2 + 3),
+        ("multistep", 2 * (2 + 3)),
         ("more-is-better", 3 + 3 * 2 + 3 * 3 + 3),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,16 @@ def test_a_table_has_the_claims_that_speak_of_it(tmp_path: Path) -> None:
         assert [path.name for path in paths] == [f"{name}.md", f"{name}.csv"]
         texts.append(paths[0].read_text(encoding="utf-8"))
     assert ["the bottleneck doesn't help ResNet" in text for text in texts] == [True, False]
+
+
+def test_spreadsheets_and_programs_read_the_csv(tmp_path: Path) -> None:
+    """Excel needs the mark; pandas, which isn't here, passes over it as utf-8-sig does."""
+    put_records(tmp_path, {"ResNet@k=32": (0.004,)})
+    _, path = write_tables(view(TABLES["mnist"], tmp_path), (), tmp_path)
+    assert path.read_bytes().startswith(b"\xef\xbb\xbftable,")
+    lines = list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
+    assert lines[1]["theirs"] == "0.33(0.372±0.031)"
+    assert lines[1]["table"] == "mnist"
 
 
 def test_a_folder_that_cant_be_written(tmp_path: Path) -> None:

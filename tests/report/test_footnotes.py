@@ -74,6 +74,16 @@ def test_why_there_is_no_figure_of_time(tmp_path: Path) -> None:
     assert "There is no figure of error against training time: runs of this table were" in notes(tmp_path)
 
 
+def test_the_last_epoch_is_set_against_their_best(tmp_path: Path) -> None:
+    assert "Δ last sets our last epoch against their best one, and so comes out higher" in notes(tmp_path)
+    assert "Δ" not in notes(tmp_path, "scaling")
+
+
+def test_the_control_is_explained(tmp_path: Path) -> None:
+    assert "Identity@k=32 is the frame with nothing in it: every layer but the steps." in notes(tmp_path)
+    assert "nothing in it" not in notes(tmp_path, "sota-mnist")
+
+
 def test_what_each_memory_is(tmp_path: Path) -> None:
     put_records(tmp_path)
     assert "Memory" not in notes(tmp_path)

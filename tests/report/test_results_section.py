@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import fmean, stdev
+
+import pytest
+from scipy import stats
 
 from report.records import put_records
 from rkcnn.report.results_section import write_results
+from rkcnn.report.statistics import Sample, welch_of
 from rkcnn.report.view import read_records
 
 def write(folder: Path) -> str:
@@ -22,7 +27,9 @@ def test_a_table_what_it_shows_and_what_it_cant(tmp_path: Path) -> None:
         "24 runs of 5 of the 19 rows of the MNIST table by the paper's recipe (160 epochs), on NVIDIA H200."
     )
     assert "| pre-act ResNet | 52,234 | 0.33 (0.372 ± 0.031) |" in text
-    assert "our means lie +0.004 to +0.028 points from the paper's over 5 networks, 4 of them within" in text
+    assert "our means lie +0.004 to +0.028 points from the paper's over 5 networks; by Welch's test" in text
+    assert "with Holm's correction, none of them separates. After the last epoch" in text
+    assert "Identity@k=32 is the frame with nothing in it" in text
     assert (
         "err more: pre-act ResNet (bottleneck) (+0.182, +0.143 to +0.220), pre-act ResNet (+0.050, +0.015 to +0.084); "
         "not separable: RKCNN-E-2 k=32 (+0.036, -0.001 to +0.072), RKCNN-I-2 k=32 (-0.002, -0.036 to +0.031)."
@@ -46,3 +53,24 @@ def test_other_tables_are_named_if_they_add_runs(tmp_path: Path) -> None:
     )
     put_records(tmp_path)
     assert "sota-mnist" not in write(tmp_path)
+
+
+def test_what_differs_from_the_paper_is_named_with_its_interval(tmp_path: Path) -> None:
+    """The oracle is scipy's, from the same three numbers of each side."""
+    errors = (0.0062, 0.0064, 0.0063, 0.0061, 0.0065)
+    put_records(tmp_path, {"ResNet@k=32": errors, "RKCNN-R-2@k=32": (0.0033, 0.0035)})
+    text = write(tmp_path)
+    assert "1 of them separates: pre-act ResNet (+0.238, +0." in text
+    ours = [100 * error - 0.02 for error in errors]
+    oracle = stats.ttest_ind_from_stats(fmean(ours), stdev(ours), 5, 0.372, 0.031, 5, equal_var=False)
+    sample = welch_of(Sample.of(ours), Sample(0.372, 0.031, 5, 0.33))
+    assert sample.p == pytest.approx(oracle.pvalue)
+    assert sample.interval
+    assert f"(+0.238, {sample.interval[0]:+.3f} to {sample.interval[1]:+.3f})" in text
+
+
+def test_what_is_left_of_diverged_runs_is_not_set_against_the_paper(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.0062, 0.0064, None), "RKCNN-R-2@k=32": (0.0033, 0.0035)})
+    text = write(tmp_path)
+    assert "over 1 network;" in text
+    assert "1 of 3 runs of pre-act ResNet diverged: what is left is chosen, so it is not compared." in text

@@ -18,7 +18,7 @@ def test_every_row_stands_in_both_blocks(tmp_path: Path) -> None:
     put_records(tmp_path)
     text = table_text(view(TABLES["mnist"], tmp_path))
     lines = text.splitlines()
-    assert lines[0] == "mnist: the paper's tb:MNIST: every step in one frame on MNIST; paper-mnist, 24 of 95 runs"
+    assert lines[0] == f"mnist: {TABLES['mnist'].about}; paper-mnist, 24 of 95 runs"
     assert lines[2].split() == ["network", "theirs", "last", "n", "best", "Δ", "last", "Δ", "best"]
     assert (
         "pre-act ResNet                0.33(0.372±0.031)  0.402±0.019    5  0.36(0.382±0.019)  +0.030  +0.010" in lines

@@ -34,5 +34,6 @@ def write_tables(view: View, judgements: Sequence[Judgement], folder: Path) -> I
     judged = [each for each in judgements if speaks_of(each, view.table.name)]
     for suffix, text in ((".md", table_markdown(view, judged)), (".csv", table_csv(view))):
         path = folder / f"{view.table.name}{suffix}"
-        write_whole(path, text.encode())
+        # Excel takes a CSV for its own code page unless a byte order mark says UTF-8; pandas passes over the mark.
+        write_whole(path, text.encode("utf-8-sig" if suffix == ".csv" else "utf-8"))
         yield path

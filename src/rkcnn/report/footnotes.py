@@ -38,6 +38,7 @@ def footnotes(view: View) -> Iterator[str]:
         yield TIME
     if view.table.data == "mnist" and view.table.name != "norms" and view.pace != "smoke":
         yield NORMS
+    yield from note_control(view)
     for row in view.rows:
         if row.diverged:
             seeds = ", ".join(str(result.run["seed"]) for result in row.diverged)
@@ -56,6 +57,16 @@ def note_sampling(view: View) -> str:
         f"The test set is a sample too: an error of {percent(error, 2)} % of {images:,} images is known to "
         f"±{percent(spread.se, 2)} points (one standard error; 95 %: ±{percent(spread.half, 2)}), however many seeds."
     )
+
+
+def note_control(view: View) -> Iterator[str]:
+    """What Identity is, where it is a row."""
+    for row in view.rows:
+        if row.family == "Identity":
+            yield (
+                f"{row.label} is the frame with nothing in it: every layer but the steps. The paper has no such control; "
+                "what the steps of the others add is their difference from it."
+            )
 
 
 def _note_single(view: View) -> Iterator[str]:
@@ -77,7 +88,8 @@ def _note_theirs(view: View) -> Iterator[str]:
         yield (
             "Errors in percent. theirs: lowest(mean±std) over the paper's runs, each counted at its best epoch on the "
             "test set; best: ours, counted so; last: ours after the last epoch, mean±std, the fairer number, since "
-            "nothing was chosen by the test set; n: seeds; Δ: our mean minus theirs."
+            "nothing was chosen by the test set; n: seeds; Δ: our mean minus theirs. Δ best compares like with like; Δ "
+            "last sets our last epoch against their best one, and so comes out higher by what choosing gains."
         )
     else:
         yield "Errors in percent; last: mean±std after the last epoch, best: lowest(mean±std) of the best epochs."

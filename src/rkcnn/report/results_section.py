@@ -7,13 +7,14 @@ from pathlib import Path
 
 from rkcnn.record.table import TABLES
 from rkcnn.report.compare import LEVEL, Contrast, compare
-from rkcnn.report.entry import decimals, percent, printed_mean, signed
+from rkcnn.report.entry import decimals, percent, signed
 from rkcnn.report.errors import PLACES
-from rkcnn.report.footnotes import NORMS, note_sampling
+from rkcnn.report.footnotes import NORMS, note_control, note_sampling
 from rkcnn.report.judged import judge_claims
+from rkcnn.report.statistics import Difference, Sample, holm, welch_of
 from rkcnn.report.table_markdown import short_table
-from rkcnn.report.view import Found, View, view_of
-from rkcnn.report.words import count, tag, title
+from rkcnn.report.view import Found, Row, View, view_of
+from rkcnn.report.words import count, note_diverged, tag, title
 from rkcnn.train.recipe import recipe_of
 
 
@@ -33,7 +34,7 @@ def _describe(view: View, records: Found) -> Iterator[str]:
     yield _introduce(view)
     yield short_table(view)
     contrasts = compare(view)
-    shown = [agree_with_paper(view), *_say_contrasts(view, contrasts)]
+    shown = [agree_with_paper(view), *note_diverged(view), *_say_contrasts(view, contrasts)]
     yield f"What they show. {' '.join(filter(None, shown))}"
     yield f"What they can't. {note_sampling(view)} {NORMS} {_say_absent(view)}".rstrip()
     yield "The paper's claims, as the records have them now ([docs/report.md](docs/report.md) has the rules):"
@@ -48,21 +49,32 @@ def _introduce(view: View) -> str:
     return (
         f"{count(len(results), 'run')} of {rows} of the {len(view.rows)} rows of the MNIST table by the paper's recipe "
         f'({recipe.epochs} epochs), on {", ".join(machines)}. Errors in percent; the paper and "best epoch" give '
-        'lowest (mean ± std) of each run\'s best epoch on the test set, "last epoch" mean ± std, nothing chosen.'
-    )
+        'lowest (mean ± std) of each run\'s best epoch on the test set, "last epoch" mean ± std, nothing chosen. '
+        f"{' '.join(note_control(view))}"
+    ).rstrip()
 
 
 def agree_with_paper(view: View) -> str:
-    """How far our best-epoch means lie from the paper's."""
-    pairs = [(row, row.best.mean - theirs) for row in view.rows if row.best and (theirs := printed_mean(row))]
-    if not pairs:
+    """How far our best-epoch means lie from the paper's, and how many of them Welch's test tells apart."""
+    pairs = [(row, row.best, row.printed) for row in view.rows if row.best and row.whole and row.printed]
+    known = [
+        (row, welch_of(ours, Sample(theirs.mean, theirs.std, theirs.runs, theirs.lowest), LEVEL))
+        for row, ours, theirs in pairs
+        if theirs.mean is not None and theirs.std is not None and theirs.runs and theirs.lowest is not None
+    ]
+    tested = [(row, found) for row, found in known if found.p is not None]
+    if not tested:
         return ""
     digits = decimals(view)
-    low, high = min(gap for _, gap in pairs), max(gap for _, gap in pairs)
-    within = sum(bool(row.printed and row.printed.std and abs(gap) <= row.printed.std) for row, gap in pairs)
+    corrected = holm([found.p for _, found in tested if found.p is not None])
+    apart = [each for each, p in zip(tested, corrected, strict=True) if p < 1 - LEVEL]
+    values = [found.value for _, found in tested]
+    named = f": {', '.join(_give(row, found, digits) for row, found in apart)}" if apart else ""
     return (
-        f"Counted as the paper counts, our means lie {signed(low, digits)} to {signed(high, digits)} points from the "
-        f"paper's over {count(len(pairs), 'network')}, {within} of them within the paper's own ± std."
+        f"Counted as the paper counts, our means lie {signed(min(values), digits)} to {signed(max(values), digits)} "
+        f"points from the paper's over {count(len(tested), 'network')}; by Welch's test from the mean, std and number "
+        f"of runs that it prints, with Holm's correction, {len(apart) or 'none'} of them "
+        f"{'separate' if len(apart) > 1 else 'separates'}{named}."
     )
 
 
@@ -82,16 +94,15 @@ def _say_contrasts(view: View, contrasts: Sequence[Contrast]) -> Iterator[str]:
     less = [each for each in contrasts if each.separable and each.difference.value < 0]
     level = [each for each in contrasts if not each.separable]
     groups = (more, "err more"), (less, "err less"), (level, "not separable")
-    told = ((word, ", ".join(_give(each, digits) for each in found)) for found, word in groups if found)
+    told = ((word, ", ".join(_give(each.row, each.difference, digits) for each in found)) for found, word in groups if found)
     yield "; ".join(f"{word}: {rows}" for word, rows in told) + "."
 
 
-def _give(contrast: Contrast, digits: int) -> str:
-    found = contrast.difference
+def _give(row: Row, found: Difference, digits: int) -> str:
     if found.interval is None:
-        return f"{contrast.row.label} ({signed(found.value, digits)})"
+        return f"{row.label} ({signed(found.value, digits)})"
     low, high = (signed(bound, digits) for bound in found.interval)
-    return f"{contrast.row.label} ({signed(found.value, digits)}, {low} to {high})"
+    return f"{row.label} ({signed(found.value, digits)}, {low} to {high})"
 
 
 def _say_absent(view: View) -> str:

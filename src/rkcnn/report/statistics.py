@@ -53,7 +53,11 @@ def welch(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> Differ
     dof = se⁴ / ((s_a²/n_a)²/(n_a - 1) + (s_b²/n_b)²/(n_b - 1)). Two samples without any spread have no
     interval: their spread of 0 is a coincidence of few runs, not a certainty.
     """
-    one, two = Sample.of(a), Sample.of(b)
+    return welch_of(Sample.of(a), Sample.of(b), level)
+
+
+def welch_of(one: Sample, two: Sample, level: float = 0.95) -> Difference:
+    """The same of samples of which no more is known, as those that the paper printed."""
     value = one.mean - two.mean
     if one.std is None or two.std is None:
         return Difference(value, None, None, None, f"{one.n} against {two.n} runs: a side of one run shows no spread")
