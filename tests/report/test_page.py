@@ -102,6 +102,18 @@ def test_every_row_and_figure_is_there(text: str) -> None:
     assert "0123456789abcdef" in words
 
 
+def test_every_line_of_another_recipe_is_marked(text: str) -> None:
+    assert text.count('<b class="tag">SMOKE</b>') == len(TABLES["mnist"].specs)
+    assert text.count('class="tag"') == len(TABLES["mnist"].specs)
+
+
+def test_families_are_told_apart_by_their_markers(text: str) -> None:
+    (part,) = re.findall(r'<section id="mnist-paper".*?</fieldset>', text, re.DOTALL)
+    shapes = re.findall(r'<svg class="marker" viewBox="[^"]*" aria-hidden="true"><polygon points="([^"]*)"', part)
+    assert len(shapes) == part.count("<label>")
+    assert len(set(shapes)) == len(shapes)
+
+
 def test_smoke_has_a_banner_and_the_paper_has_none(text: str) -> None:
     marks = re.findall(r'<p class="mark" role="note">([^<]*)</p>', text)
     assert marks == ["SMOKE: 40 steps on mnist-mini; says nothing about accuracy"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from math import sqrt
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from rkcnn.report.labels import Line, Place, place_labels
 from rkcnn.report.look import look_of
@@ -120,5 +120,6 @@ def _draw_stairs(axes: Axes, places: Sequence[Place]) -> list[Line]:
     corners.append((high, corners[-1][1]))
     axes.plot(*zip(*corners, strict=True), color=GREY, linewidth=1.0, linestyle="--", zorder=1, label="frontier")
     axes.set(xlim=(low, high), ylim=(bottom, top))
-    axes.legend(frameon=False, fontsize=8, loc="upper right")
+    figure = cast("Figure", axes.figure)
+    figure.legend(loc="outside lower center", frameon=False, fontsize=8)  # inside it would lie over a name
     return list(pairwise(corners))

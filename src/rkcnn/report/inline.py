@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rkcnn.report import picture
+from rkcnn.report.look import Look
 from rkcnn.report.picture import render
 
 if TYPE_CHECKING:
+    import numpy as np
     from markupsafe import Markup
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
 COLOURS = ("blue", "orange", "green", "grey", "sky", "amber", "pink")
 _VARIABLES = {
@@ -54,6 +57,25 @@ def inline_svg(figure: Figure, prefix: str, title: str, families: Mapping[int, s
     assert box
     look = f'class="plot" role="group" aria-label="{escape(title)}" style="max-width: {1.6 * float(box[1]):.0f}px"'
     return Markup(f"<svg {box[0]} {look}>" + svg[svg.index(">") + 1 :])
+
+
+def inline_marker(look: Look) -> Markup:
+    """A family's marker as the figures draw it, the size of a letter."""
+    from markupsafe import Markup
+    from matplotlib.markers import MarkerStyle
+    from matplotlib.transforms import Affine2D
+
+    marker = MarkerStyle(look.marker)
+    path = marker.get_path().transformed(marker.get_transform() + Affine2D().scale(100, -100))  # curves become lines
+    (corners,) = path.to_polygons()
+    points = " ".join(f"{x:.0f},{y:.0f}" for x, y in corners)
+    box = f"{corners[:, 0].min():.0f} {corners[:, 1].min():.0f} {_span(corners[:, 0])} {_span(corners[:, 1])}"
+    shape = f'<polygon points="{points}" fill="{follow_page(look.colour)}"/>'
+    return Markup(f'<svg class="marker" viewBox="{box}" aria-hidden="true">{shape}</svg>')
+
+
+def _span(values: NDArray[np.float64]) -> str:
+    return f"{values.max() - values.min():.0f}"
 
 
 def _shorten(tag: re.Match[str]) -> str:

@@ -13,15 +13,15 @@ from rkcnn.error import InputError
 from rkcnn.report.compare import compare, reference_of
 from rkcnn.report.entry import decimals
 from rkcnn.report.footnotes import footnotes
-from rkcnn.report.inline import follow_page, inline_svg
+from rkcnn.report.inline import inline_marker, inline_svg
 from rkcnn.report.judged import judge_claims
 from rkcnn.report.look import look_of
 from rkcnn.report.origin import find_origins
-from rkcnn.report.page_table import list_heads, list_lines
+from rkcnn.report.page_table import WORDS, list_heads, list_lines
 from rkcnn.report.plots import draw_plots
 from rkcnn.report.verdict import Judgement
 from rkcnn.report.view import View
-from rkcnn.report.words import conclude, mark, note_comparisons, title
+from rkcnn.report.words import conclude, mark, note_comparisons, tag, title
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -46,6 +46,7 @@ def write_page(views: Sequence[View], path: Path, judgements: Judged | None = No
     text = template.render(
         version=__version__,
         parts=parts,
+        words=WORDS,
         judgements=_judge(views) if judgements is None else judgements,
         origins=find_origins(result for view in views for row in view.rows for result in (*row.results, *row.diverged)),
         facts={part["id"]: {line.at: [line.spec, line.facts] for line in part["lines"]} for part in parts},
@@ -75,9 +76,10 @@ def _describe(view: View) -> dict[str, Any]:
         "name": view.table.name,
         "title": title(view),
         "mark": mark(view),
+        "tag": tag(view),
         "heads": list_heads(view),
         "lines": list_lines(view, contrasts),
-        "families": {row.family: follow_page(look_of(row.family).colour) for row in view.rows},
+        "families": {row.family: inline_marker(look_of(row.family)) for row in view.rows},
         "plots": _draw(view),
         "references": [row.label for row in view.rows if row.spec in references],
         "comparisons": list(note_comparisons(view, contrasts)),
