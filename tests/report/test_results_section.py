@@ -13,6 +13,7 @@ from rkcnn.report.results_section import write_results
 from rkcnn.report.statistics import Sample, welch_of
 from rkcnn.report.view import read_records
 
+
 def write(folder: Path) -> str:
     return write_results(read_records(folder)[0])
 
@@ -28,7 +29,7 @@ def test_a_table_what_it_shows_and_what_it_cant(tmp_path: Path) -> None:
     )
     assert "| pre-act ResNet | 52,234 | 0.33 (0.372 ± 0.031) |" in text
     assert "our means lie +0.004 to +0.028 points from the paper's over 5 networks; by Welch's test" in text
-    assert "with Holm's correction, none of them separates. After the last epoch" in text
+    assert "with Holm's correction, none of them separates. The 95 % intervals lie within -0." in text
     assert "Identity@k=32 is the frame with nothing in it" in text
     assert (
         "err more: pre-act ResNet (bottleneck) (+0.182, +0.143 to +0.220), pre-act ResNet (+0.050, +0.015 to +0.084); "

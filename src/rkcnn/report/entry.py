@@ -58,8 +58,9 @@ def printed_mean(row: Row) -> float | None:
 def _entry(view: View, row: Row) -> Entry:
     digits = decimals(view)
     theirs = printed_mean(row)
+    compared = row.whole and view.pace != "smoke"
     last_gap, best_gap = (
-        signed(ours.mean - theirs, digits) if ours and theirs is not None and row.whole and view.pace != "smoke" else NONE
+        signed(ours.mean - theirs, digits) if ours and theirs is not None and compared else NONE
         for ours in (row.last, row.best)
     )
     printed = row.printed.printed + "*" * bool(row.printed.quoted) if row.printed else NONE

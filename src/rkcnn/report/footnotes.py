@@ -64,8 +64,8 @@ def note_control(view: View) -> Iterator[str]:
     for row in view.rows:
         if row.family == "Identity":
             yield (
-                f"{row.label} is the frame with nothing in it: every layer but the steps. The paper has no such control; "
-                "what the steps of the others add is their difference from it."
+                f"{row.label} is the frame with nothing in it: every layer but the steps. The paper has no such "
+                "control; what the steps of the others add is their difference from it."
             )
 
 

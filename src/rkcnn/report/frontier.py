@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from math import sqrt
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rkcnn.report.labels import Line, Place, place_labels
 from rkcnn.report.look import look_of
@@ -83,6 +83,9 @@ def draw_frontier(view: View, cost: Cost) -> Figure | None:
         scale_log(axes, "y", [y for _, y in places])
     bars = _draw_bars(axes, points, places)
     stairs = _draw_stairs(axes, [place for place, point in zip(places, points, strict=True) if point.row.whole])
+    if not all(point.row.whole for point in points):
+        axes.plot([], [], "o", color=GREY, fillstyle="none", linestyle="none", label="some of its runs diverged")
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)  # inside it would lie over a name
     colours = [look_of(point.row.family).colour for point in points]
     names = place_labels(axes, places, [point.row.spec for point in points], colours, [*bars, *stairs])
     for point, name in zip(points, names, strict=True):
@@ -120,6 +123,4 @@ def _draw_stairs(axes: Axes, places: Sequence[Place]) -> list[Line]:
     corners.append((high, corners[-1][1]))
     axes.plot(*zip(*corners, strict=True), color=GREY, linewidth=1.0, linestyle="--", zorder=1, label="frontier")
     axes.set(xlim=(low, high), ylim=(bottom, top))
-    figure = cast("Figure", axes.figure)
-    figure.legend(loc="outside lower center", frameon=False, fontsize=8)  # inside it would lie over a name
     return list(pairwise(corners))

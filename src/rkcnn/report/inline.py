@@ -61,13 +61,15 @@ def inline_svg(figure: Figure, prefix: str, title: str, families: Mapping[int, s
 
 def inline_marker(look: Look) -> Markup:
     """A family's marker as the figures draw it, the size of a letter."""
+    import numpy as np
     from markupsafe import Markup
     from matplotlib.markers import MarkerStyle
     from matplotlib.transforms import Affine2D
 
     marker = MarkerStyle(look.marker)
     path = marker.get_path().transformed(marker.get_transform() + Affine2D().scale(100, -100))  # curves become lines
-    (corners,) = path.to_polygons()
+    (polygon,) = path.to_polygons()
+    corners = np.asarray(polygon, np.float64)
     points = " ".join(f"{x:.0f},{y:.0f}" for x, y in corners)
     box = f"{corners[:, 0].min():.0f} {corners[:, 1].min():.0f} {_span(corners[:, 0])} {_span(corners[:, 1])}"
     shape = f'<polygon points="{points}" fill="{follow_page(look.colour)}"/>'

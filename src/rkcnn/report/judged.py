@@ -26,9 +26,8 @@ def judge_claims(records: Found, pace: str) -> list[Judgement]:
         return []
     rows = {(view.table.name, row.spec): row for view in seen for row in view.rows}
     errors = {key: [result.error for result in row.results if result.error is not None] for key, row in rows.items()}
-    diverged = {
-        key: f"{len(row.diverged)} of {len(row.results) + len(row.diverged)}" for key, row in rows.items() if row.diverged
-    }
+    parts = {key: (len(row.diverged), len(row.results) + len(row.diverged)) for key, row in rows.items()}
+    diverged = {key: f"{lost} of {runs}" for key, (lost, runs) in parts.items() if lost}
     return [judge(claim, errors, diverged) for claim in CLAIMS]
 
 

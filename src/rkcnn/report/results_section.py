@@ -69,12 +69,14 @@ def agree_with_paper(view: View) -> str:
     corrected = holm([found.p for _, found in tested if found.p is not None])
     apart = [each for each, p in zip(tested, corrected, strict=True) if p < 1 - LEVEL]
     values = [found.value for _, found in tested]
+    ends = [end for _, found in tested for end in found.interval or ()]
     named = f": {', '.join(_give(row, found, digits) for row, found in apart)}" if apart else ""
     return (
         f"Counted as the paper counts, our means lie {signed(min(values), digits)} to {signed(max(values), digits)} "
         f"points from the paper's over {count(len(tested), 'network')}; by Welch's test from the mean, std and number "
         f"of runs that it prints, with Holm's correction, {len(apart) or 'none'} of them "
-        f"{'separate' if len(apart) > 1 else 'separates'}{named}."
+        f"{'separate' if len(apart) > 1 else 'separates'}{named}. The {100 * LEVEL:.0f} % intervals "
+        f"lie within {signed(min(ends), digits)} to {signed(max(ends), digits)}."
     )
 
 
@@ -94,7 +96,9 @@ def _say_contrasts(view: View, contrasts: Sequence[Contrast]) -> Iterator[str]:
     less = [each for each in contrasts if each.separable and each.difference.value < 0]
     level = [each for each in contrasts if not each.separable]
     groups = (more, "err more"), (less, "err less"), (level, "not separable")
-    told = ((word, ", ".join(_give(each.row, each.difference, digits) for each in found)) for found, word in groups if found)
+    told = (
+        (word, ", ".join(_give(each.row, each.difference, digits) for each in found)) for found, word in groups if found
+    )
     yield "; ".join(f"{word}: {rows}" for word, rows in told) + "."
 
 

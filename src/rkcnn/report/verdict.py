@@ -84,11 +84,7 @@ def judge(
         return _judge_share(claim, params)
     lost = diverged or {}
     comparisons = claim.compare(records)
-    tested = [
-        c
-        for c in comparisons
-        if all(len(records.get(key, ())) > 1 and key not in lost for key in _keys(c))
-    ]
+    tested = [c for c in comparisons if all(len(records.get(key, ())) > 1 and key not in lost for key in _keys(c))]
     missing = tuple(c for c in comparisons if c not in tested)
     left_out = _say_missing(records, missing, tested, lost)
     if not tested:

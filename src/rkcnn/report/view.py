@@ -65,7 +65,8 @@ class Row:
     def together(self) -> int | None:
         """The most runs that were trained side by side; None where a record doesn't say."""
         counts = [result.machine.get("together") for result in self.results]
-        return max(counts) if counts and all(isinstance(number, int) for number in counts) else None
+        known = [number for number in counts if isinstance(number, int)]
+        return max(known) if known and len(known) == len(counts) else None
 
     @property
     def seconds(self) -> float | None:
