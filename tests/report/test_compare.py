@@ -66,6 +66,11 @@ def test_a_row_with_diverged_runs_is_not_compared(tmp_path: Path) -> None:
     assert compare(view(TABLES["mnist"], tmp_path / "b")) == [], "nor is anything with such a reference"
 
 
+def test_smoke_compares_nothing_with_any_number_of_seeds(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.3, 0.31, 0.32), "RKCNN-R-2@k=32": (0.1, 0.11, 0.12)}, pace="smoke")
+    assert compare(view(TABLES["mnist"], tmp_path)) == []
+
+
 def test_more_seeds_than_can_be_dealt_out_have_no_permutation_test(tmp_path: Path) -> None:
     errors = tuple(0.003 + 0.0001 * i for i in range(12))
     put_records(tmp_path, {"ResNet@k=32": errors, "RKCNN-R-2@k=32": errors})

@@ -90,6 +90,11 @@ def test_each_norm_has_a_reference_of_its_own(tmp_path: Path) -> None:
     assert set(names(figure.axes[0])) == {spec for spec in specs if spec.startswith("RKCNN-I")}
 
 
+def test_smoke_has_no_figure(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.3, 0.31), "RKCNN-R-2@k=32": (0.1, 0.11)}, pace="smoke")
+    assert draw_forest(view(TABLES["mnist"], tmp_path)) is None
+
+
 def test_nothing_to_compare_is_no_figure(tmp_path: Path) -> None:
     assert draw_forest(view(TABLES["mnist"], tmp_path)) is None
     put_records(tmp_path, {"ResNet@k=32": (0.004, 0.005)})

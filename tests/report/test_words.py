@@ -71,6 +71,12 @@ def test_many_seeds_have_no_permutation_test(tmp_path: Path) -> None:
     assert not any("permutation" in note for note in note_comparisons(seen, contrasts))
 
 
+def test_smoke_says_that_it_compares_nothing(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.3, None)}, pace="smoke")
+    notes = list(note_comparisons(view(TABLES["mnist"], tmp_path), []))
+    assert notes[-1] == "No comparison: smoke says nothing about accuracy, with however many seeds."
+
+
 def test_other_recipes_are_marked(tmp_path: Path) -> None:
     paper, fast, smoke = (view(TABLES["mnist"], tmp_path, pace) for pace in ("paper", "fast", "smoke"))
     assert (mark(paper), tag(paper)) == ("", "")

@@ -24,13 +24,15 @@ def draw_forest(view: View, reference: str | None = None) -> Figure | None:
     """Last-epoch mean minus the reference's, with Welch's 95 % interval; None with nothing to compare.
 
     The reference is the table's own (`reference_of`); where that has no run there is nothing to draw, since one chosen
-    by our errors would look better than it is. Rows of which runs diverged are left out. Shaded is one standard error
-    of the test set itself at the references' error: a difference within it may not outlive another test set, however
-    narrow its interval over the seeds.
+    by our errors would look better than it is. Rows of which runs diverged are left out, and smoke altogether. Shaded
+    is one standard error of the test set itself at the references' error: a difference within it may not outlive
+    another test set, however narrow its interval over the seeds.
     """
     from matplotlib.figure import Figure
 
     named = {row.spec: row for row in view.rows if row.whole}
+    if view.pace == "smoke":
+        return None
     if reference is not None and reference not in named:
         raise InputError(f"no finished run of {reference!r} to compare with; rows with results are {', '.join(named)}")
     found = ((row, named.get(reference or reference_of(view.table, row.spec))) for row in named.values())

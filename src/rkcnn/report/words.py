@@ -68,6 +68,9 @@ def note_comparisons(view: View, contrasts: Sequence[Contrast]) -> Iterator[str]
     yield from note_diverged(view)
     names = {reference_of(view.table, row.spec) for row in view.rows}
     against = " and ".join(row.label for row in view.rows if row.spec in names)
+    if view.pace == "smoke":
+        yield "No comparison: smoke says nothing about accuracy, with however many seeds."
+        return
     if not contrasts:
         yield f"No comparison: {against} and another row need two finished runs each, none diverged."
         return
