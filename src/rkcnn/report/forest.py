@@ -30,9 +30,9 @@ def draw_forest(view: View, reference: str | None = None) -> Figure | None:
     """
     from matplotlib.figure import Figure
 
-    named = {row.spec: row for row in view.rows if row.whole}
     if view.pace == "smoke":
         return None
+    named = {row.spec: row for row in view.rows if row.whole}
     if reference is not None and reference not in named:
         raise InputError(f"no finished run of {reference!r} to compare with; rows with results are {', '.join(named)}")
     found = ((row, named.get(reference or reference_of(view.table, row.spec))) for row in named.values())
@@ -57,6 +57,7 @@ def draw_forest(view: View, reference: str | None = None) -> Figure | None:
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", alpha=0.25, linewidth=0.6)
+    axes.locator_params(axis="x", nbins=6)  # more would touch, at three decimals and a sign
     figure.legend(loc="outside lower center", frameon=False, fontsize=8)
     return figure
 
