@@ -5,24 +5,27 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from evaluate.gpu_stand_in import StandIn
 from report.records import put_records
+from rkcnn.record.source import commit
 
 Run = Callable[..., tuple[int, str, str]]
 MEASURE = ("memory", "mnist", "--rows", "ResNet@k=32")
 
 
 @pytest.fixture
-def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
+def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
     folder = tmp_path / "stand-in"
     folder.mkdir()
     monkeypatch.setenv("RKCNN_COMMIT", "abc")
-    return StandIn(folder, monkeypatch)
+    commit.cache_clear()
+    yield StandIn(folder, monkeypatch)
+    commit.cache_clear()
 
 
 def test_rows_and_identity_beside_the_papers(rkcnn: Run, gpu: StandIn, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def test_one_table_with_the_claims_that_speak_of_it(rkcnn: Run, tmp_path: Path) 
     put_records(tmp_path)
     code, out, err = rkcnn("report", "mnist", "--from", str(tmp_path))
     assert (code, err) == (0, "")
-    assert out.startswith("mnist: the paper's")
+    assert out.startswith("mnist: the paper's table on MNIST")
     assert "\nThe paper's claims\n- " in out
     assert "\n- not separable (2 of 8 comparisons): RKCNN-E errs more" in out
     code, out, _ = rkcnn("report", "sota-mnist", "--from", str(tmp_path))

@@ -63,6 +63,45 @@ def test_a_result_that_diverged_is_counted(rkcnn: Run, out: Path, tmp_path: Path
     assert "0 of 1, 1 diverged" in said
 
 
+def test_a_result_that_cannot_be_taken_is_that_runs_trouble_alone(rkcnn: Run, out: Path, tmp_path: Path) -> None:
+    """One is damaged, one was made by another recipe: both are said, and the rest goes on."""
+    for path in out.rglob("result.json"):
+        copy = tmp_path / path.relative_to(out)
+        copy.parent.mkdir(parents=True)
+        text = path.read_text()
+        if "DenseNet" in str(path):
+            text = text[:100]
+        elif "Identity" in str(path):
+            facts = json.loads(text)
+            facts["run"]["recipe"]["lr"] = 0.05
+            text = json.dumps(facts)
+        copy.write_text(text)
+    code, said, _ = rkcnn("reproduce", "mnist", "--recipe", "smoke", "--rows", ROWS, "--out", str(tmp_path))
+    assert code == 1
+    assert "1 finished, 0 begun, 0 new" in said
+    assert "result.json can't be read as a result" in said
+    assert "result.json is of another run, made by smoke,lr=0.05; move it away" in said
+    assert said.count("FAILS") == 2
+    assert "RKCNN-E-2@k=24" in said
+
+
+def test_a_reader_that_leaves_ends_it_with_141(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "rkcnn", "reproduce", "mnist", "--recipe", "smoke", "--rows", "RKCNN-R*"]
+    command += ["--out", str(tmp_path)]
+    settings = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=settings)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("begins"):
+            break
+    process.stdout.close()
+    assert process.stderr is not None
+    err = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(60) == 141
+    assert "Traceback" not in err
+
+
 def test_ctrl_c_is_safe(tmp_path: Path) -> None:
     """It says how far it came, with 130; no worker is left behind, and the same command continues."""
     command = [sys.executable, "-m", "rkcnn", "reproduce", "mnist", "--recipe", "smoke", "--rows", "RKCNN-R*"]
@@ -101,6 +140,7 @@ def test_a_plan_trains_and_fetches_nothing(rkcnn: Run, tmp_path: Path) -> None:
         (["mnist", "--on", "moon"], "--on moon given; a table runs on local or on ray"),
         (["mnist", "--store", "x"], "--store given with --on local; it goes with --on ray"),
         (["mnist", "--seeds", "0"], "--seeds 0 given"),
+        (["mnist", "--rows", "Identity*,RKCN-*"], "no row of mnist matches 'RKCN-*'"),
         (["mnist", "--device", "cuda:9", "--plan"], "no device 'cuda:9' here"),
     ],
 )
@@ -109,3 +149,10 @@ def test_bad_input(rkcnn: Run, tmp_path: Path, arguments: list[str], says: str) 
     assert code == 2
     assert says in err
     assert not list(tmp_path.iterdir())
+
+
+def test_out_must_be_a_folder(rkcnn: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    code, _, err = rkcnn("reproduce", "mnist", "--recipe", "smoke", "--out", str(tmp_path / "file"))
+    assert code == 2
+    assert "file given, and that is a file; name a folder" in err

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Generator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import torch
 
 from digits import write_digits
 from rkcnn.data.sources import Sources
+from rkcnn.record.lock import locked
 from rkcnn.record.result import read_result
 from rkcnn.record.run import Run
 from rkcnn.record.standing import BEGUN, standing
@@ -111,6 +113,58 @@ def test_a_process_that_always_dies_is_given_up(
     (event,) = begin(runs[:1], tmp_path)
     assert event.what == "fails"
     assert event.text == "its process died 3 times, last with exit code 1"
+
+
+STUB = """
+import json, sys
+for line in sys.stdin:
+    if not line.strip():
+        break
+    runs = json.loads(line)["runs"]
+    if any(run["spec"].startswith("ResNet") and run["seed"] == 1 for _, run in runs):
+        {death}
+    for place, run in runs:
+        print(json.dumps(dict(what="ends", run=place, share=1.0, error=0.5, text="finished")), flush=True)
+    print(json.dumps(dict(what="idle", run=-1, share=0.0, error=None, text="")), flush=True)
+"""
+
+
+@pytest.mark.parametrize("death", ["sys.exit(9)", "print('{\"what\": \"mo', end='', flush=True); sys.exit(9)"])
+def test_one_that_kills_its_process_is_found_among_ten(
+    runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, death: str
+) -> None:
+    """A group dies with it, so groups are halved until it stands alone; also when it dies in the midst of a line."""
+    stub = tmp_path / "python"
+    stub.write_text(f"#!{sys.executable}\n" + STUB.format(death=death))
+    stub.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(stub))
+    monkeypatch.setattr(local, "places_for", lambda *_: [local.Place("cuda:0", 1)])
+    many = [Run("mnist", spec, runs[0].recipe, seed) for spec in SPECS for seed in range(5)]
+    news = {event.run: event for event in begin(many, tmp_path)}
+    assert [number for number, event in news.items() if event.what == "fails"] == [6]
+    assert news[6].text == "its process died 3 times, last with exit code 9"
+    assert len(news) == 10
+
+
+def test_a_run_that_another_process_has_is_waited_for(
+    runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = runs[:2]
+    held = ExitStack()
+    held.enter_context(locked(tmp_path / first.folder))
+    ended = []
+    for event in begin([first, second], tmp_path):
+        if event.what == "ends":
+            ended.append(event.run)
+            held.close()  # the other process is done with it
+    assert ended == [1, 0]
+
+
+def test_silence_is_worth_a_word(runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "SILENCE", 0.05)
+    events = begin(runs[:1], tmp_path)
+    assert next(events) == Event("silent", 0)  # it takes longer than that to start a process
+    events.close()
 
 
 @pytest.mark.parametrize(("count", "threads"), [(1, [2]), (2, [1, 1]), (9, [1, 1])])

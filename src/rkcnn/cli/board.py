@@ -47,6 +47,9 @@ class Board:
     def hear(self, event: Event) -> None:
         number, run = event.run, self.runs[event.run]
         name = f"{run.spec}  seed {run.seed}"
+        if event.what == "silent":
+            self._say(f"silent    {name}  nothing was heard of it for ten minutes; an evaluation may take so long")
+            return
         self.shares[number] = event.share
         if event.what == "begins":
             self._first.setdefault(number, event.share)

@@ -27,14 +27,12 @@ def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = 
         The folder that the records are kept in, as DATA/NETWORK/memory.json; `rkcnn report --from` reads them there.
     """
     from rkcnn.evaluate.driver import MIB
-    from rkcnn.record.table import find_table, pick_rows
+    from rkcnn.record.table import find_table
     from rkcnn.report.memory_text import memory_text
     from rkcnn.report.view import read_memories, view_of
 
     chosen = find_table(table)
-    picked = pick_rows(chosen.specs, rows)
-    if not picked:
-        raise InputError(f"no row of {table} matches {rows!r}; rows are {', '.join(chosen.specs)}")
+    picked = chosen.pick(rows)
     failed = 0
     for spec in dict.fromkeys((chosen.control, *picked)):
         path = memory_path(out, chosen.data, spec)

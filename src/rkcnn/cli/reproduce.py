@@ -74,43 +74,73 @@ def reproduce(
     store
         With --on ray: a folder that all machines share, to keep checkpoints in; without one the driver keeps them.
     """
-    from rich.console import Console
-
     from rkcnn.record.result import Result
-    from rkcnn.record.standing import BEGUN, standing
+    from rkcnn.record.standing import BEGUN, NEW
     from rkcnn.record.table import find_table
 
     if on not in ("local", "ray"):
         raise InputError(f"--on {on} given; a table runs on local or on ray")
     if on == "local" and (address or store):
         raise InputError(f"--{'address' if address else 'store'} given with --on local; it goes with --on ray")
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out {out} given, and that is a file; name a folder")
     chosen = find_table(table)
     runs = chosen.runs(recipe, rows, seeds)
-    console = Console()
-    stand = [standing(run, out) for run in runs]
-    known = {run: state for run, state in zip(runs, stand, strict=True) if isinstance(state, Result)}
-    waiting = [run for run in runs if run not in known]
-    for line in describe(chosen, recipe, runs, len(known), stand.count(BEGUN)):
+    console = make_console()
+    stand = stand_of(runs, out)
+    waiting = [run for run, state in stand.items() if state in (NEW, BEGUN)]
+    failed = {run: str(state) for run, state in stand.items() if isinstance(state, InputError)}
+    finished = sum(isinstance(state, Result) for state in stand.values())
+    begun, new = (list(stand.values()).count(state) for state in (BEGUN, NEW))
+    for line in describe(chosen, recipe, runs, f"{finished} finished, {begun} begun, {new} new"):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
+    for run, why in failed.items():
+        console.print(f"FAILS     {run.spec}  seed {run.seed}  {why}", highlight=False, markup=False, soft_wrap=True)
     if plan:
         for line in show_plan(runs, waiting, device):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         return 0
-    failed: dict[int, str] = {}
     if waiting:
         signal.signal(signal.SIGTERM, _leave)
         try:
-            failed = _go(console, waiting, out, on, device, engine, address, store, sources)
+            failed |= _go(console, waiting, out, on, device, engine, address, store, sources)
         except (KeyboardInterrupt, SystemExit) as stop:
-            done = sum(isinstance(standing(run, out), Result) for run in runs)
+            done = sum(isinstance(state, Result) for state in stand_of(runs, out).values())
             print(f"rkcnn: stopped with {done} of {len(runs)} runs done; the same command continues", file=sys.stderr)
             return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
-    for line in summarise(runs, [standing(run, out) for run in runs]):
+    for line in summarise(stand_of(runs, out)):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     if recipe in MARKS:
         print(MARKS[recipe])
     print(f"next      rkcnn report {table} --from {out}" + f" --recipe {recipe}" * (recipe != "paper"))
     return 1 if failed else 0
+
+
+def make_console() -> Console:
+    """One whose reader may leave, as `head` does: then the table stops, and 141 says why."""
+    from rich.console import Console
+
+    from rkcnn.cli import PIPE
+
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            self.quiet = True
+            raise SystemExit(PIPE)
+
+    return Screen()
+
+
+def stand_of(runs: Sequence[Run], out: Path) -> dict[Run, Result | str | InputError]:
+    """How far each run has come; where a result can't be taken, why not."""
+    from rkcnn.record.standing import standing
+
+    found: dict[Run, Result | str | InputError] = {}
+    for run in runs:
+        try:
+            found[run] = standing(run, out)
+        except InputError as error:
+            found[run] = error
+    return found
 
 
 def _leave(number: int, frame: object) -> None:
@@ -127,7 +157,7 @@ def _go(
     address: str | None,
     store: Path | None,
     sources: Sources,
-) -> dict[int, str]:
+) -> dict[Run, str]:
     """Train the runs with a board to watch; those that failed, and why."""
     from rkcnn.cli.board import Board
     from rkcnn.data.load import find, load
@@ -152,21 +182,19 @@ def _go(
     with closing(events), Board(console, runs, [float(flops[run.spec]) for run in runs]) as board:
         for event in events:
             board.hear(event)
-    return board.failed
+    return {runs[number]: why for number, why in board.failed.items()}
 
 
-def describe(table: Table, pace: str, runs: Sequence[Run], finished: int, begun: int) -> Iterator[str]:
+def describe(table: Table, pace: str, runs: Sequence[Run], stand: str) -> Iterator[str]:
     """What will happen."""
     from rkcnn.record.run import recipe_text
 
     if pace in MARKS:
         yield MARKS[pace]
     networks, seeds = len({run.spec for run in runs}), len({run.seed for run in runs})
+    recipe = recipe_text(runs[0].recipe.as_dict())
     yield f"table     {table.name}: {table.about}"
-    yield f"runs      {networks} networks x {seeds} seed{'s' * (seeds > 1)} on {runs[0].data}, by " + (
-        f"{recipe_text(runs[0].recipe.as_dict())}; {finished} finished, {begun} begun, "
-        f"{len(runs) - finished - begun} new"
-    )
+    yield f"runs      {networks} networks x {seeds} seed{'s' * (seeds > 1)} on {runs[0].data}, by {recipe}; {stand}"
 
 
 def show_plan(runs: Sequence[Run], waiting: Sequence[Run], device: str) -> Iterator[str]:
@@ -196,16 +224,17 @@ def show_plan(runs: Sequence[Run], waiting: Sequence[Run], device: str) -> Itera
     )
 
 
-def summarise(runs: Sequence[Run], stand: Sequence[Result | str]) -> Iterator[str]:
+def summarise(stand: dict[Run, Result | str | InputError]) -> Iterator[str]:
     """Each network's errors: last epoch, mean and deviation over its seeds."""
     from rkcnn.cli.summary import percent
+    from rkcnn.record.result import Result
 
-    width = max(len(run.spec) for run in runs)
+    width = max(len(run.spec) for run in stand)
     yield ""
     yield f"{'network':{width}}  {'error, last epoch':>21}  {'best epoch':>10}  runs"
-    for spec in dict.fromkeys(run.spec for run in runs):
-        found = [state for run, state in zip(runs, stand, strict=True) if run.spec == spec]
-        results = [state for state in found if not isinstance(state, str)]
+    for spec in dict.fromkeys(run.spec for run in stand):
+        found = [state for run, state in stand.items() if run.spec == spec]
+        results = [state for state in found if isinstance(state, Result)]
         last = [result.error for result in results if result.error is not None]
         best = [result.error_best for result in results if result.finished and result.error_best is not None]
         spread = f" +- {100 * stdev(last):.2f}" if len(last) > 1 else ""

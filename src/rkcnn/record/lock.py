@@ -11,6 +11,14 @@ from pathlib import Path
 from rkcnn.error import InputError
 
 
+class Locked(InputError):
+    """Another process holds that folder."""
+
+    def __init__(self, message: str, folder: Path) -> None:
+        super().__init__(message)
+        self.folder = folder
+
+
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold a run's folder; refused while another process lives that holds it, free the moment it dies."""
@@ -25,7 +33,7 @@ def locked(folder: Path) -> Iterator[None]:
         except OSError:
             number = os.pread(file, 20, 0).decode()
             other = f"process {number}" if number else "another process"
-            raise InputError(f"{other} is training in {folder}; wait for it or stop it") from None
+            raise Locked(f"{other} is training in {folder}; wait for it or stop it", folder) from None
         with suppress(OSError):  # the lock is what counts: on a full disk it holds without the number
             os.ftruncate(file, 0)
             os.pwrite(file, str(os.getpid()).encode(), 0)

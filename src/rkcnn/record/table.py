@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -50,21 +51,23 @@ class Table:
             raise InputError(f"--recipe {pace} given; a table is trained by {', '.join(PACES)}")
         if seeds is not None and not 1 <= seeds <= 1000:
             raise InputError(f"--seeds {seeds} given; train 1 to 1000 of them")
-        specs = pick_rows(self.specs, rows)
-        if not specs:
-            raise InputError(f"no row of {self.name} matches {rows!r}; rows are {', '.join(self.specs)}")
+        specs = self.pick(rows)
         count = seeds or (1 if pace == "smoke" else self.seeds)
         recipe = recipe_of(self.recipe_at(pace))
         return [Run(self.data_at(pace), spec, recipe, seed) for spec in specs for seed in range(count)]
 
+    def pick(self, rows: str) -> list[str]:
+        """The networks that match a pattern such as RKCNN-*@k=32, or one of several with commas between.
 
-def pick_rows(specs: tuple[str, ...], rows: str) -> list[str]:
-    """Those that match a pattern such as RKCNN-*@k=32, or one of several with commas between."""
-    # A comma also stands inside names (k=32,norm=gn): a row given by its full name is that row.
-    if rows in specs:
-        return [rows]
-    patterns = rows.split(",")
-    return [spec for spec in specs if any(fnmatchcase(spec.lower(), pattern.lower()) for pattern in patterns)]
+        A comma before an option (k=32,norm=gn) belongs to the name.
+        """
+        found: set[str] = set()
+        for pattern in re.split(r",(?![a-z0-9]+=)", rows):
+            matching = {spec for spec in self.specs if fnmatchcase(spec.lower(), pattern.lower())}
+            if not matching:
+                raise InputError(f"no row of {self.name} matches {pattern!r}; rows are {', '.join(self.specs)}")
+            found |= matching
+        return [spec for spec in self.specs if spec in found]
 
 
 def _paper(name: str, about: str) -> Table:
@@ -97,14 +100,14 @@ _NORMS = tuple(
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        _paper("mnist", "the paper's tb:MNIST: every step in one frame on MNIST"),
-        _paper("cifar10", "the paper's tb:cifar on CIFAR-10"),
-        _paper("cifar100", "the paper's tb:cifar on CIFAR-100"),
-        _paper("svhn", "the paper's tb:cifar on SVHN"),
-        _paper("sota-mnist", "the paper's tb:MNIST_sota"),
-        _paper("sota-cifar10", "the paper's tb:cifar_sota on CIFAR-10"),
-        _paper("sota-cifar100", "the paper's tb:cifar_sota on CIFAR-100"),
-        _paper("sota-svhn", "the paper's tb:cifar_sota on SVHN"),
+        _paper("mnist", "the paper's table on MNIST: every step in one frame"),
+        _paper("cifar10", "the paper's table on CIFAR-10: every step in one frame"),
+        _paper("cifar100", "the paper's table on CIFAR-100: every step in one frame"),
+        _paper("svhn", "the paper's table on SVHN: every step in one frame"),
+        _paper("sota-mnist", "the paper's comparison with published networks on MNIST"),
+        _paper("sota-cifar10", "the paper's comparison with published networks on CIFAR-10"),
+        _paper("sota-cifar100", "the paper's comparison with published networks on CIFAR-100"),
+        _paper("sota-svhn", "the paper's comparison with published networks on SVHN"),
         Table("ablation", "from CliqueNet to RKCNN-I, rule by rule", "cifar10", _ABLATION, 3),
         Table("scaling", "more stages, more steps, more width", "cifar10", _SCALING, 3),
         Table("norms", "the k=32 rows of MNIST with one norm for all (SPEC 3.5)", "mnist", _NORMS, 5),

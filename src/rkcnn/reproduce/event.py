@@ -8,9 +8,12 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Event:
-    """News of one run: it begins, moves, ends (with a result, be it that it diverged) or fails (without one)."""
+    """News of one run: it begins, moves, ends (with a result, be it that it diverged) or fails (without one).
 
-    what: str  # begins, moves, ends, fails
+    A run is busy while another process has it, and silent when nothing was heard of it for long.
+    """
+
+    what: str
     run: int  # its place in the list of runs
     share: float = 0.0  # of its steps that are done
     error: float | None = None  # on the test images, after the last whole epoch

@@ -24,6 +24,7 @@ from rkcnn.run.place import pick_device
 from rkcnn.run.together import MOST, Way
 
 DEATHS = 3  # of its process, until a run is given up
+SILENCE = 600.0  # seconds without news of anyone, until it is worth a word
 PATIENCE = 120.0  # seconds for a process that was asked to stop to keep what it has
 
 Group = tuple[tuple[int, Run], ...]
@@ -68,10 +69,14 @@ class Hand:
 
     def _listen(self) -> None:
         assert self.process.stdout is not None
-        with suppress(BrokenPipeError), self.process:  # closes its pipes, where an order may be stuck, and waits
-            for line in self.process.stdout:
-                self.news.put((self, read_event(line)))
-        self.news.put((self, None))
+        try:
+            with suppress(BrokenPipeError), self.process:  # closes its pipes, where an order may be stuck, and waits
+                for line in self.process.stdout:
+                    self.news.put((self, read_event(line)))
+        except ValueError:  # half a line: it died in the midst of it
+            self.process.kill()
+        finally:
+            self.news.put((self, None))
 
 
 def places_for(device: str, count: int) -> list[Place]:
@@ -112,26 +117,36 @@ def reproduce_here(runs: Sequence[Run], way: Way, sources: Sources) -> Generator
             hands.append(Hand(place, news))
             employ(hands[-1])
         while open_:
-            hand, event = news.get()
+            try:
+                hand, event = news.get(timeout=SILENCE)
+            except queue.Empty:
+                yield from (Event("silent", hand.group[0][0]) for hand in hands if hand.group)
+                continue
             if event == DONE:
                 employ(hand)
-            elif event is not None:
-                if event.what in ("ends", "fails"):
-                    open_.discard(event.run)
-                yield event
-            else:
+            elif event is None:  # it died
                 hands.remove(hand)
                 left = tuple((number, run) for number, run in hand.group if number in open_)
-                deaths.update(number for number, _ in left)
-                for number, _ in left:
-                    if deaths[number] >= DEATHS:
+                if len(left) == 1:
+                    ((number, _),) = left
+                    deaths[number] += 1
+                    if deaths[number] == DEATHS:
                         open_.discard(number)
                         why = f"its process died {DEATHS} times, last with exit code {hand.process.returncode}"
                         yield Event("fails", number, text=why)
-                if again := tuple((number, run) for number, run in left if number in open_):
-                    waiting.append(again)
+                        left = ()
+                # Halves: should one of them kill its process every time, it soon stands alone.
+                middle = (len(left) + 1) // 2
+                waiting.extend(half for half in (left[:middle], left[middle:]) if half)
+                if waiting:
                     hands.append(Hand(hand.place, news))
                     employ(hands[-1])
+            elif event.what == "busy":  # another process has it: later it may be done, or free
+                waiting.append(((event.run, runs[event.run]),))
+            else:
+                if event.what in ("ends", "fails"):
+                    open_.discard(event.run)
+                yield event
     finally:
         _dismiss(hands)
 

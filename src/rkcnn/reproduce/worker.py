@@ -12,6 +12,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,12 +22,14 @@ from rkcnn.data.images import Images
 from rkcnn.data.load import load
 from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
+from rkcnn.record.lock import Locked
 from rkcnn.record.run import Run, read_run
 from rkcnn.reproduce.event import Event
 from rkcnn.reproduce.reporter import Reporter
 from rkcnn.run.together import Way, train_together
 from rkcnn.train.fit import Stopped
 
+BUSY = 2.0  # seconds before a run that another process has is asked for again
 DONE = Event("idle", -1)  # the order is carried out, as far as it can be
 
 
@@ -54,7 +57,10 @@ def read_order(line: str) -> Order:
 def carry_out(
     order: Order, sets: Callable[[str, Sources], tuple[Images, Images]], tell: Callable[[Event], None]
 ) -> None:
-    """Train an order's runs together; should that fail, each by itself, so that one does not take others down."""
+    """Train an order's runs together; should that fail, each by itself, so that one does not take others down.
+
+    One that another process has is left out, and told as busy.
+    """
     groups = [order.runs]
     while groups:
         group = groups.pop()
@@ -62,6 +68,11 @@ def carry_out(
         try:
             training, test = sets(group[0][1].data, order.sources)
             train_together(list(places), training, test, order.way, Reporter(places, tell))
+        except Locked as lock:
+            time.sleep(BUSY)
+            tell(next(Event("busy", place) for place, run in group if order.way.out / run.folder == lock.folder))
+            if others := tuple((place, run) for place, run in group if order.way.out / run.folder != lock.folder):
+                groups.append(others)
         except (InputError, RuntimeError, OSError) as error:
             if len(group) > 1:
                 groups.extend((one,) for one in reversed(group))
