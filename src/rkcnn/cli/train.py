@@ -79,10 +79,12 @@ def train(
     from rkcnn.cli.summary import summarise
     from rkcnn.cli.watch import Screen, Watch, position
     from rkcnn.data.progress import Progress
+    from rkcnn.run.place import keep_freed_memory
     from rkcnn.run.train import train as go
     from rkcnn.train.fit import Stopped
 
     first = os.environ.get("RANK", "0") == "0"  # of several ranks one speaks
+    keep_freed_memory()
     console = Screen(stderr=json_, quiet=not first)
     watch = Watch(console, several=seeds > 1)
     try:

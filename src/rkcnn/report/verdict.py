@@ -48,13 +48,14 @@ class Judgement:
     why: str
     findings: tuple[Finding, ...] = ()
     missing: tuple[Comparison, ...] = ()
+    exactly: str = ""  # what was counted, where the claim is about that
 
     @property
     def heading(self) -> str:
         """The verdict, never wider than what was tested: `supported (2 of 8 comparisons)`."""
         total = len(self.findings) + len(self.missing)
-        part = f" ({len(self.findings)} of {total} comparisons)" if self.findings and self.missing else ""
-        return f"{self.verdict}{part}"
+        part = f"{len(self.findings)} of {total} comparisons" if self.findings and self.missing else self.exactly
+        return f"{self.verdict} ({part})" if part else self.verdict
 
 
 def judge(
@@ -185,8 +186,9 @@ def _judge_share(claim: Claim, params: Mapping[str, int]) -> Judgement:
     ends = min(ours) / max(rivals), max(ours) / min(rivals)
     holds = all(low <= end <= high for end, (low, high) in zip(ends, SHARES, strict=True))
     low, high = (f"{100 * least:.0f} to {100 * most:.0f} %" for least, most in SHARES)
+    exactly = f"exactly {100 * ends[0]:.1f} to {100 * ends[1]:.1f} %"
     why = (
-        f"counted exactly it is {100 * ends[0]:.1f} to {100 * ends[1]:.1f} %; the paper divides cells rounded to "
+        f"it is {exactly}; the paper divides cells rounded to "
         f"0.01 M, which allows {low} for its lower end and {high} for its upper"
     )
-    return Judgement(claim, "supported" if holds else "contradicted", why)
+    return Judgement(claim, "supported" if holds else "contradicted", why, exactly=exactly)

@@ -21,6 +21,7 @@ from rkcnn.reproduce.event import Event
 from rkcnn.reproduce.parcel import Parcel, pack_checkpoints, pack_results, unpack_checkpoints
 from rkcnn.reproduce.reporter import Reporter
 from rkcnn.run.job import Job
+from rkcnn.run.place import keep_freed_memory
 from rkcnn.run.together import Way, train_together
 from rkcnn.train.fit import Stopped
 
@@ -84,6 +85,7 @@ def carry_out_far(
     task = read_task(facts)
     os.environ["OMP_NUM_THREADS"] = str(task.threads)  # for a compiler's processes
     torch.set_num_threads(task.threads)
+    keep_freed_memory()
     last: list[Event] = []
     sent: list[Any] = []
 

@@ -26,6 +26,7 @@ from rkcnn.record.lock import Locked
 from rkcnn.record.run import Run, read_run
 from rkcnn.reproduce.event import Event
 from rkcnn.reproduce.reporter import Reporter
+from rkcnn.run.place import keep_freed_memory
 from rkcnn.run.together import Way, train_together
 from rkcnn.train.fit import Stopped
 
@@ -83,6 +84,7 @@ def carry_out(
 def main() -> None:
     lines = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever else prints must not stand between the events
+    keep_freed_memory()
     orders: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_listen, args=(orders,), daemon=True).start()
     held: dict[Any, tuple[Images, Images]] = {}
