@@ -135,7 +135,7 @@ def mini() -> Recipe:
     """Real digits in about two minutes on two CPU cores: the bundled 10,000 images of mnist-mini.
 
     rkcnn train
-    1.30 % of 2,000 held-out digits in the last epoch, in 1:05 (one run, seed 0; results/mnist-mini).
+    1.30 % of 2,000 held-out digits in the last epoch, in 1:17 (one run, seed 0; results/mnist-mini).
     """
     return Recipe("mini", epochs=18, batch=128, lr=0.1, milestones=(9, 14), padding=4, drop_last=True)
 
