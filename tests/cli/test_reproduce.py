@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ import pytest
 from rkcnn.cli.reproduce import MARKS
 
 Run = Callable[..., tuple[int, str, str]]
+COMMAND = [sys.executable, "-m", "rkcnn", "reproduce", "mnist", "--recipe", "smoke", "--rows", "RKCNN-R*", "--out"]
+MARK = "RKCNN_STARTED_FOR"
 ROWS = "Identity*,RKCNN-E-2@k=24,DenseNet*"
 
 
@@ -85,40 +88,48 @@ def test_a_result_that_cannot_be_taken_is_that_runs_trouble_alone(rkcnn: Run, ou
     assert "RKCNN-E-2@k=24" in said
 
 
-def test_a_reader_that_leaves_ends_it_with_141(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "rkcnn", "reproduce", "mnist", "--recipe", "smoke", "--rows", "RKCNN-R*"]
-    command += ["--out", str(tmp_path)]
-    settings = {**os.environ, "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=settings)
+def start(out: Path, until: str) -> subprocess.Popen[str]:
+    """Three rows on their way, at the first line that begins so."""
+    settings = {**os.environ, "OMP_NUM_THREADS": "1", MARK: str(out)}
+    process = subprocess.Popen(
+        [*COMMAND, str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=settings
+    )
     assert process.stdout is not None
-    for line in process.stdout:
-        if line.startswith("begins"):
-            break
+    next(line for line in process.stdout if line.startswith(until))
+    return process
+
+
+def count_left(out: Path) -> int:
+    """Processes that inherited that start's mark, whoever their parent is now."""
+    mark, left = f"{MARK}={out}".encode(), 0
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # it ended meanwhile
+            left += mark in path.read_bytes().split(b"\0")
+    return left
+
+
+def test_a_reader_that_leaves_ends_it_with_141(tmp_path: Path) -> None:
+    process = start(tmp_path, "begins")
+    assert count_left(tmp_path) > 1  # the command and its workers
+    assert process.stdout is not None
     process.stdout.close()
     assert process.stderr is not None
-    err = process.stderr.read()
-    process.stderr.close()
+    with process.stderr as stderr:
+        err = stderr.read()
     assert process.wait(60) == 141
     assert "Traceback" not in err
+    assert count_left(tmp_path) == 0
 
 
 def test_ctrl_c_is_safe(tmp_path: Path) -> None:
     """It says how far it came, with 130; no worker is left behind, and the same command continues."""
-    command = [sys.executable, "-m", "rkcnn", "reproduce", "mnist", "--recipe", "smoke", "--rows", "RKCNN-R*"]
-    command += ["--out", str(tmp_path)]
-    settings = {**os.environ, "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=settings)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if line.startswith("ends"):
-            process.send_signal(signal.SIGINT)
-            break
+    process = start(tmp_path, "ends")
+    process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "of 3 runs done; the same command continues" in err
-    left = subprocess.run(["pgrep", "-f", "rkcnn.reproduce.worker", "-P", str(process.pid)], capture_output=True)
-    assert not left.stdout
-    done = subprocess.run(command, capture_output=True, text=True, env=settings, timeout=120, check=True)
+    assert count_left(tmp_path) == 0
+    done = subprocess.run([*COMMAND, str(tmp_path)], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.count(" 1 of 1") == 3
 
 
