@@ -110,7 +110,9 @@ def test_the_readmes_results(rkcnn: Run, tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text("\n".join(("# It", *RESULTS, "more")))
     code, out, _ = rkcnn("report", "--readme", str(readme), "--from", str(tmp_path / "results"))
-    assert (code, out) == (0, f"written   {readme}, from {tmp_path / 'results'}\n")
+    picture = tmp_path / "docs" / "results.svg"
+    assert (code, out) == (0, f"written   {readme}, from {tmp_path / 'results'}\nwritten   {picture}\n")
+    assert b"ResNet-bottleneck@k=32" in picture.read_bytes()
     text = readme.read_text(encoding="utf-8")
     assert text.startswith(f"# It\n{RESULTS[0]}\n24 runs of 5 of the 19 rows")
     assert text.endswith(f"\n{RESULTS[1]}\nmore")

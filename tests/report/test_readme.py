@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 from rkcnn.error import InputError
 from rkcnn.report.claims import CLAIMS
 from rkcnn.report.paper import slip_table
+from rkcnn.report.picture import render
 from rkcnn.report.readme import COSTS, RESULTS, between, cost_table, write_between
-from rkcnn.report.results_section import write_results
+from rkcnn.report.results_section import PICTURE, draw_results, write_results
 from rkcnn.report.view import read_records
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +28,15 @@ def test_the_results_are_current() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     records, _ = read_records(ROOT / "results")
     assert between(readme, RESULTS, write_results(records)) == readme, "run rkcnn report --readme README.md"
+    figure = draw_results(records)
+    assert figure is not None
+    drawn, kept = render(figure, "svg").decode(), (ROOT / PICTURE).read_text(encoding="utf-8")
+    assert _words(drawn) == _words(kept), "run rkcnn report --readme README.md"
+
+
+def _words(svg: str) -> list[str]:
+    """A picture's text, which holds every number; where it stands may be otherwise in another matplotlib."""
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
 
 
 def test_the_table_of_slips_is_current() -> None:

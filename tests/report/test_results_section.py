@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from report.records import put_records
-from rkcnn.report.results_section import write_results
+from rkcnn.report.results_section import draw_results, write_results
 from rkcnn.report.statistics import Sample, welch_of
 from rkcnn.report.view import read_records
 
@@ -32,9 +32,11 @@ def test_a_table_what_it_shows_and_what_it_cant(tmp_path: Path) -> None:
     assert "with Holm's correction, none of them separates. The 95 % intervals lie within -0." in text
     assert "Identity@k=32 is the frame with nothing in it" in text
     assert (
-        "err more: pre-act ResNet (bottleneck) (+0.182, +0.143 to +0.220), pre-act ResNet (+0.050, +0.015 to +0.084); "
-        "not separable: RKCNN-E-2 k=32 (+0.036, -0.001 to +0.072), RKCNN-I-2 k=32 (-0.002, -0.036 to +0.031)."
+        "  - err more: pre-act ResNet (bottleneck) (+0.182, +0.143 to +0.220), "
+        "pre-act ResNet (+0.050, +0.015 to +0.084)\n"
+        "  - not separable: RKCNN-E-2 k=32 (+0.036, -0.001 to +0.072), RKCNN-I-2 k=32 (-0.002, -0.036 to +0.031)\n"
     ) in text
+    assert "![Differences of error from RKCNN-R-2 k=32, with their intervals](docs/results.svg)" in text
     assert "Not run yet: RKNN (4th-order ERK)" in text
     assert "- RKCNN-E errs more than -I and -R, everywhere: **not separable (2 of 8 comparisons)**" in text
     assert write(tmp_path) == text
@@ -43,7 +45,9 @@ def test_a_table_what_it_shows_and_what_it_cant(tmp_path: Path) -> None:
 def test_no_runs_are_said_in_a_sentence(tmp_path: Path) -> None:
     assert write(tmp_path) == NONE
     put_records(tmp_path, {"ResNet@k=32": (0.01,)}, pace="fast")
-    assert write(tmp_path) == NONE
+    others = "Also in `results/`: mnist (fast-mnist, 1 of 95 runs, not the paper's recipe)."
+    assert write(tmp_path).startswith(f"{NONE}\n\n{others}")
+    assert draw_results(read_records(tmp_path)[0]) is None
 
 
 def test_other_tables_are_named_if_they_add_runs(tmp_path: Path) -> None:

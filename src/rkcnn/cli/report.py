@@ -39,7 +39,7 @@ def report(
     recipe
         paper, fast or smoke; the first of them that has results, if none is named. They are never mixed.
     readme
-        Write the results section of this README from published results instead, between its markers.
+        Write the results section of this README from published results instead, between its markers, and its picture.
     """
     if readme is not None:
         _write_readme(readme, from_ or Path("results"), table, output, recipe)
@@ -86,9 +86,11 @@ def _find(table: str | None, records: Found, memories: Sequence[Memory], folder:
 
 
 def _write_readme(readme: Path, folder: Path, table: str | None, output: Path | None, pace: str | None) -> None:
+    from rkcnn.data.disk import write_whole, writing_to
     from rkcnn.report.copies import note_copies
+    from rkcnn.report.picture import render
     from rkcnn.report.readme import RESULTS, write_between
-    from rkcnn.report.results_section import write_results
+    from rkcnn.report.results_section import PICTURE, draw_results, write_results
     from rkcnn.report.view import read_records
 
     if table is not None or output is not None or pace is not None:
@@ -100,3 +102,10 @@ def _write_readme(readme: Path, folder: Path, table: str | None, output: Path | 
         print(f"rkcnn: {trouble}", file=sys.stderr)
     write_between(readme, RESULTS, write_results(records))
     print(f"written   {readme}, from {folder}")
+    figure = draw_results(records)
+    if figure is not None:
+        picture = readme.parent / PICTURE
+        with writing_to(picture, "name a README whose folder can be written"):
+            picture.parent.mkdir(exist_ok=True)
+        write_whole(picture, render(figure, "svg"))
+        print(f"written   {picture}")

@@ -52,13 +52,14 @@ def draw_forest(view: View, reference: str | None = None) -> Figure | None:
     axes.axvline(0, color=BLACK, linewidth=0.9)
     for y, (row, other) in enumerate(pairs):
         _draw_row(axes, y, row, welch(_errors(row), _errors(other)), view.rows.index(row))
+    axes.plot([], [], color=GREY, linewidth=1.6, label="Welch's 95 % interval over seeds")
     axes.set_yticks(range(len(pairs)), [row.spec for row, _ in pairs], fontsize=8)
     axes.set_ylim(len(pairs) - 0.4, -0.6)  # the least error on top
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", alpha=0.25, linewidth=0.6)
     axes.locator_params(axis="x", nbins=6)  # more would touch, at three decimals and a sign
-    figure.legend(loc="outside lower center", frameon=False, fontsize=8)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return figure
 
 

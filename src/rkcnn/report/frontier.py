@@ -85,7 +85,7 @@ def draw_frontier(view: View, cost: Cost) -> Figure | None:
     stairs = _draw_stairs(axes, [place for place, point in zip(places, points, strict=True) if point.row.whole])
     if not all(point.row.whole for point in points):
         axes.plot([], [], "o", color=GREY, fillstyle="none", linestyle="none", label="some of its runs diverged")
-    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)  # inside it would lie over a name
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)  # inside it would lie over a name
     colours = [look_of(point.row.family).colour for point in points]
     names = place_labels(axes, places, [point.row.spec for point in points], colours, [*bars, *stairs])
     for point, name in zip(points, names, strict=True):
@@ -108,6 +108,8 @@ def _draw_bars(axes: Axes, points: Sequence[Point], places: Sequence[Place]) -> 
             x, y, marker, color=colour, markersize=size, markeredgecolor=edge[0], markeredgewidth=edge[1], zorder=3,
             fillstyle="full" if point.row.whole else "none", gid=f"point-{point.at}",
         )  # fmt: skip
+    if bars:
+        axes.plot([], [], "|", color=GREY, markersize=10, linestyle="none", label="± std over seeds")
     return bars
 
 

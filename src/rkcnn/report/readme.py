@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rkcnn.data.disk import writing_to
+from rkcnn.data.disk import write_whole
 from rkcnn.error import InputError
 from rkcnn.report.paper import SLIPS, TABLES
 
@@ -70,8 +70,7 @@ def write_between(path: Path, markers: tuple[str, str], part: str) -> None:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} can't be read as text: {error}; name a README that has {markers[0]}") from None
-    with writing_to(path, "name a file that can be written"):
-        path.write_text(between(text, markers, part), encoding="utf-8")
+    write_whole(path, between(text, markers, part).encode())
 
 
 def main(path: Path) -> None:

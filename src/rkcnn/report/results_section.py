@@ -4,18 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rkcnn.record.table import TABLES
+from rkcnn.record.table import PACES, TABLES
 from rkcnn.report.compare import LEVEL, Contrast, compare
 from rkcnn.report.entry import decimals, percent, signed
 from rkcnn.report.errors import PLACES
 from rkcnn.report.footnotes import NORMS, note_control, note_sampling
+from rkcnn.report.forest import draw_forest
 from rkcnn.report.judged import judge_claims
 from rkcnn.report.statistics import Difference, Sample, holm, welch_of
 from rkcnn.report.table_markdown import short_table
 from rkcnn.report.view import Found, Row, View, view_of
 from rkcnn.report.words import count, note_diverged, tag, title
 from rkcnn.train.recipe import recipe_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+PICTURE = Path("docs/results.svg")  # from where the README lies
+
+
+def draw_results(records: Found) -> Figure | None:
+    """The picture that goes with the words; None where nothing can be compared yet."""
+    seen = view_of(TABLES["mnist"], records, "paper")
+    return draw_forest(seen) if compare(seen) else None
 
 
 def write_results(records: Found) -> str:
@@ -34,9 +48,15 @@ def _describe(view: View, records: Found) -> Iterator[str]:
     yield _introduce(view)
     yield short_table(view)
     contrasts = compare(view)
-    shown = [agree_with_paper(view), *note_diverged(view), *_say_contrasts(view, contrasts)]
-    yield f"What they show. {' '.join(filter(None, shown))}"
-    yield f"What they can't. {note_sampling(view)} {NORMS} {_say_absent(view)}".rstrip()
+    if contrasts:
+        yield f"![Differences of error from {contrasts[0].reference.label}, with their intervals]({PICTURE.as_posix()})"
+    shown = (agree_with_paper(view), *note_diverged(view), *_say_contrasts(view, contrasts))
+    for head, lines in (
+        ("What they show:", shown),
+        ("What they can't:", (note_sampling(view), NORMS, _say_absent(view))),
+    ):
+        yield head
+        yield "\n".join(f"- {line}" for line in lines if line)
     yield "The paper's claims, as the records have them now ([docs/report.md](docs/report.md) has the rules):"
     yield "\n".join(f"- {each.claim.short}: **{each.heading}**" for each in judge_claims(records, view.pace))
 
@@ -87,19 +107,20 @@ def _say_contrasts(view: View, contrasts: Sequence[Contrast]) -> Iterator[str]:
     digits = decimals(view)
     reference = contrasts[0].reference
     assert reference.last is not None  # a reference has two runs or more
-    yield (
-        f"After the last epoch, against {reference.label} ({percent(reference.last.mean, digits)} %; differences in "
-        f"points with Welch's {100 * LEVEL:.0f} % interval, judged after Holm's correction for "
-        f"{count(len(contrasts), 'comparison')}):"
+    head = (
+        f"After the last epoch, against {reference.label} ({percent(reference.last.mean, digits)} %), judged by "
+        f"Welch's test after Holm's correction for {count(len(contrasts), 'comparison')} (differences in points, with "
+        f"the {100 * LEVEL:.0f} % interval of each by itself):"
     )
     more = [each for each in contrasts if each.separable and each.difference.value > 0]
     less = [each for each in contrasts if each.separable and each.difference.value < 0]
     level = [each for each in contrasts if not each.separable]
     groups = (more, "err more"), (less, "err less"), (level, "not separable")
-    told = (
-        (word, ", ".join(_give(each.row, each.difference, digits) for each in found)) for found, word in groups if found
+    yield head + "".join(
+        f"\n  - {word}: {', '.join(_give(each.row, each.difference, digits) for each in found)}"
+        for found, word in groups
+        if found
     )
-    yield "; ".join(f"{word}: {rows}" for word, rows in told) + "."
 
 
 def _give(row: Row, found: Difference, digits: int) -> str:
@@ -115,13 +136,14 @@ def _say_absent(view: View) -> str:
 
 
 def _list_others(records: Found) -> Iterator[str]:
-    """Other tables of the paper that have runs which none before them has."""
+    """What else has runs that nothing before it has, by table of the paper and recipe."""
     told: set[Path] = set()
     for name in PLACES:
-        seen = view_of(TABLES[name], records)
-        folders = {folder for row in seen.rows for folder in row.folders}
-        if name != "mnist" and folders - told:
-            runs = title(seen).rpartition("; ")[2]
-            other = ", not the paper's recipe" if tag(seen) else ""
-            yield f"{name} ({runs}{other})"
-        told |= folders
+        for pace in PACES:
+            seen = view_of(TABLES[name], records, pace)
+            folders = {folder for row in seen.rows for folder in row.folders}
+            if (name, pace) != ("mnist", "paper") and folders - told:
+                runs = title(seen).rpartition("; ")[2]
+                other = ", not the paper's recipe" if tag(seen) else ""
+                yield f"{name} ({runs}{other})"
+            told |= folders
