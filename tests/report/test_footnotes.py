@@ -18,7 +18,7 @@ def notes(folder: Path, table: str = "mnist", pace: str | None = None) -> str:
 def test_the_test_sets_own_error(tmp_path: Path) -> None:
     put_records(tmp_path, {"ResNet@k=32": (0.0029, 0.0031)})
     text = note_sampling(view(TABLES["mnist"], tmp_path))
-    assert "an error of 0.30 % of 10,000 images is known to ±0.05 points (one standard error; 95 %: ±0.11)" in text
+    assert "an error of 0.30 % of them is known to ±0.055 points (one standard error; 95 %: ±0.107)" in text
     assert text in notes(tmp_path)
 
 
@@ -79,6 +79,13 @@ def test_the_last_epoch_is_set_against_their_best(tmp_path: Path) -> None:
     assert "Δ" not in notes(tmp_path, "scaling")
 
 
+def test_what_was_left_out_is_counted(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    put_records(tmp_path, {"ResNet@k=32": (0.005, 0.006)}, pace="fast")
+    notes = [*footnotes(view(TABLES["mnist"], tmp_path))]
+    assert "Results of these networks by other recipes are left out: 2 by fast-mnist." in notes
+
+
 def test_the_control_is_explained(tmp_path: Path) -> None:
     assert "Identity@k=32 is the frame with nothing in it: every layer but the steps." in notes(tmp_path)
     assert "nothing in it" not in notes(tmp_path, "sota-mnist")
@@ -92,6 +99,6 @@ def test_what_each_memory_is(tmp_path: Path) -> None:
     put_memories(tmp_path, {"Identity@k=32": 612})
     text = notes(tmp_path)
     assert "Memory in MiB, of a fresh process that infers one image on NVIDIA H200. driver: what the driver" in text
-    assert "the frame without any step (Identity@k=32, 612 MiB)." in text
+    assert "the frame without any step (Identity@k=32, 612 MiB), which includes libraries" in text
     assert "The paper's memory includes the CUDA context of its own machine" in text
     assert "only differences between rows can be compared." in text

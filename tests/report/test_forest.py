@@ -12,6 +12,7 @@ from report.records import ERRORS, put_records
 from rkcnn.error import InputError
 from rkcnn.evaluate.proportion import sampling_error
 from rkcnn.record.table import TABLES
+from rkcnn.report.compare import compare
 from rkcnn.report.forest import draw_forest
 from rkcnn.report.statistics import welch
 from rkcnn.report.view import view
@@ -44,6 +45,16 @@ def test_points_and_intervals_are_welchs(tmp_path: Path) -> None:
     values = [float(np.asarray(point.get_xdata())[0]) for point in points]
     assert values == sorted(values)
     assert REFERENCE in axes.get_title()
+
+
+def test_what_separates_after_correction_is_bold(tmp_path: Path) -> None:
+    """As the table concludes."""
+    put_records(tmp_path)
+    axes = draw(tmp_path)
+    bold = [text.get_fontweight() == "bold" for text in axes.texts]
+    separable = {each.row.spec for each in compare(view(TABLES["mnist"], tmp_path)) if each.separable}
+    assert {name for name, is_bold in zip(names(axes), bold, strict=True) if is_bold} == separable
+    assert 0 < len(separable) < len(bold)
 
 
 def test_the_stripe_is_the_test_sets_own_error(tmp_path: Path) -> None:

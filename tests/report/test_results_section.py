@@ -38,14 +38,15 @@ def test_a_table_what_it_shows_and_what_it_cant(tmp_path: Path) -> None:
     ) in text
     assert "![Differences of error from RKCNN-R-2 k=32, with their intervals](docs/results.svg)" in text
     assert "Not run yet: RKNN (4th-order ERK)" in text
-    assert "- RKCNN-E errs more than -I and -R, everywhere: **not separable (2 of 8 comparisons)**" in text
+    assert "| RKCNN-E errs more than -I and -R, everywhere | not separable (2 of 8 comparisons: 1 as claimed, 1" in text
+    assert "1 undecided) | not separable (6 as claimed, 2 undecided) |\n" in text
     assert write(tmp_path) == text
 
 
 def test_no_runs_are_said_in_a_sentence(tmp_path: Path) -> None:
     assert write(tmp_path) == NONE
     put_records(tmp_path, {"ResNet@k=32": (0.01,)}, pace="fast")
-    others = "Also in `results/`: mnist (fast-mnist, 1 of 95 runs, not the paper's recipe)."
+    others = "Also in `results/`: fast-mnist, 1 of 95 runs, not the paper's recipe (`rkcnn report mnist --recipe fast"
     assert write(tmp_path).startswith(f"{NONE}\n\n{others}")
     assert draw_results(read_records(tmp_path)[0]) is None
 
@@ -53,8 +54,8 @@ def test_no_runs_are_said_in_a_sentence(tmp_path: Path) -> None:
 def test_other_tables_are_named_if_they_add_runs(tmp_path: Path) -> None:
     put_records(tmp_path, {"RKCNN-I-2_2_2@k=120": (0.06,)}, "cifar10", "fast")
     assert write(tmp_path).endswith(
-        "Also in `results/`: cifar10 (fast-cifar, 1 of 51 runs, not the paper's recipe). "
-        "`rkcnn report --from results` shows them."
+        "Also in `results/`: fast-cifar, 1 of 51 runs, not the paper's recipe "
+        "(`rkcnn report cifar10 --recipe fast --from results`)."
     )
     put_records(tmp_path)
     assert "sota-mnist" not in write(tmp_path)
@@ -72,6 +73,15 @@ def test_what_differs_from_the_paper_is_named_with_its_interval(tmp_path: Path) 
     assert sample.p == pytest.approx(oracle.pvalue)
     assert sample.interval
     assert f"(+0.238, {sample.interval[0]:+.3f} to {sample.interval[1]:+.3f})" in text
+
+
+def test_runs_without_any_spread_are_apart(tmp_path: Path) -> None:
+    put_records(
+        tmp_path, {"ResNet@k=32": (0.006,) * 3, "RKCNN-R-2@k=32": (0.003,) * 3, "RKCNN-I-2@k=32": (0.003, 0.0031)}
+    )
+    text = write(tmp_path)
+    assert "Holm's correction for 1 comparison (" in text
+    assert "  - without any spread, not tested: pre-act ResNet (+0.300)\n" in text
 
 
 def test_what_is_left_of_diverged_runs_is_not_set_against_the_paper(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,17 @@ def test_an_overridden_recipe_stays_out(tmp_path: Path) -> None:
     record["run"]["recipe"]["lr"] = 0.2
     (at / "result.json").write_text(json.dumps(record))
     assert view(TABLES["mnist"], tmp_path).empty
+
+
+def test_results_by_other_recipes_are_counted_apart(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    put_records(tmp_path, {"ResNet@k=32": (0.005, 0.006)}, pace="fast")
+    run = TABLES["mnist"].runs("paper", "ResNet@k=32", 1)[0]
+    changed = replace(run, recipe=replace(run.recipe, lr=0.2))
+    put_records(tmp_path / "own", {"ResNet@k=32": (0.005,)}, run=changed.as_dict())
+    assert view(TABLES["mnist"], tmp_path).others == {"fast-mnist": 2, "paper-mnist with fields overridden": 1}
+    assert view(TABLES["mnist"], tmp_path, "fast").others == {"paper-mnist": 24 + 1}
+    assert view(TABLES["cifar10"], tmp_path).others == {}
 
 
 def test_all_seeds_count_also_those_beyond_the_tables(tmp_path: Path) -> None:

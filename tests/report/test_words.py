@@ -17,14 +17,15 @@ def test_what_separates_and_what_doesnt(tmp_path: Path) -> None:
     _, resnet, _, implicit = compare(view(TABLES["mnist"], tmp_path))
     assert conclude(resnet, 3) == (
         "pre-act ResNet errs more than RKCNN-R-2 k=32 by 0.050 points (95 % interval +0.015 to +0.084; "
-        "corrected p 0.037; permutation p 0.024, the smallest possible 0.0079)."
+        "corrected p 0.037; permutation p 0.024, the smallest that 5 against 4 allow 0.0079)."
     )
     assert conclude(implicit, 3) == (
         "RKCNN-I-2 k=32 and RKCNN-R-2 k=32 are not separable with 5 and 4 seeds: the difference is -0.002 points "
-        "(95 % interval -0.036 to +0.031; corrected p 0.86; permutation p 0.86, the smallest possible 0.0079)."
+        "(95 % interval -0.036 to +0.031; corrected p 0.86; permutation p 0.86, the smallest that 5 against "
+        "4 allow 0.0079)."
     )
     judged = conclude(implicit._replace(mcnemar=McNemar(10, 5, 0.3)), 3)
-    assert "McNemar, seed 0 of each: 10 images wrong in the first alone, 5 in the second, p 0.3)" in judged
+    assert "McNemar, seed 0 of each: 10 images wrong in the first alone, 5 in the second, uncorrected p 0.3)" in judged
 
 
 def test_an_interval_that_leaves_zero_out_may_not_survive_correction(tmp_path: Path) -> None:
@@ -51,7 +52,7 @@ def test_what_the_comparisons_are(tmp_path: Path) -> None:
     seen = view(TABLES["mnist"], tmp_path)
     notes = list(note_comparisons(seen, compare(seen)))
     assert "corrected for 4 comparisons (Holm)" in notes[0]
-    assert "its smallest possible p here, 0.1, would be 0.4 when corrected" in notes[1]
+    assert "the smallest p that so few seeds allow, 0.1, would be 0.4 when corrected" in notes[1]
     assert notes[2].startswith("No McNemar test")
 
 

@@ -71,9 +71,17 @@ def read_result(path: Path) -> Result:
         result = Result(**facts)
         check_kinds("result", facts, RESULT)
         check_progress(result.run, result.epochs)
+        _check_errors(result)
         return result
     except (OSError, ValueError, TypeError) as error:
         raise InputError(f"{path} can't be read as a result: {error}; remove it and train again") from None
+
+
+def _check_errors(result: Result) -> None:
+    """ValueError unless a finished run's errors are fractions, the best no worse than the last."""
+    best, last = result.error_best, result.error
+    if result.finished and not (best is not None and last is not None and 0 <= best <= last <= 1):
+        raise ValueError(f"the error is {last}, and {best} at best")
 
 
 def check_progress(run: Any, epochs: Any) -> None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from rkcnn.error import InputError
 from rkcnn.report.cells import cells
+from rkcnn.report.statistics import Sample
 
 COLUMNS = ("mnist", "svhn", "cifar10", "cifar100")
 
@@ -21,7 +22,8 @@ PLACES: dict[str, tuple[str, str]] = {
 
 
 class PrintedError(NamedTuple):
-    """An error cell, printed as `lowest(mean±std)` over the authors' runs, each counted at its best epoch.
+    """An error cell, printed as `lowest(mean±std)` over the authors' runs, each counted at its best epoch, as the
+    public training code does (SPEC 5; the paper doesn't say).
 
     `lowest` is the number in front, or the only one: of a single run (`runs` 1) or of another paper (`quoted`).
     All numbers are None where the paper has none; `note` then says why, if the paper does.
@@ -41,6 +43,16 @@ def printed_error(table: str, name: str, column: str) -> PrintedError | None:
     if column not in COLUMNS:
         raise InputError(f"no error column {column!r}; the paper's are {', '.join(COLUMNS)}")
     return _errors(table).get((name, column))
+
+
+def sample_of(error: PrintedError | None) -> Sample | None:
+    """The runs behind a cell, where it has mean, deviation and number.
+
+    The paper doesn't say what its deviation divides by; four of its cells are impossible with n, so it is n - 1.
+    """
+    if error is None or error.mean is None or error.std is None or error.lowest is None or not error.runs:
+        return None
+    return Sample(error.mean, error.std, error.runs, error.lowest)
 
 
 @cache

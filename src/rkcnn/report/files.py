@@ -7,12 +7,12 @@ from pathlib import Path
 
 from rkcnn.data.disk import write_whole, writing_to
 from rkcnn.report.judged import speaks_of
+from rkcnn.report.judgement import Judgement
 from rkcnn.report.page import write_page
 from rkcnn.report.picture import save_figure
 from rkcnn.report.plots import draw_plots
 from rkcnn.report.table_csv import table_csv
 from rkcnn.report.table_markdown import table_markdown
-from rkcnn.report.verdict import Judgement
 from rkcnn.report.view import View
 
 Judged = Mapping[str, Sequence[Judgement]]  # by pace

@@ -16,7 +16,7 @@ from rkcnn.report.view import View
 
 NORMS = (
     "The blocks of RKCNN, DenseNet and CliqueNet have batch norm here, the others group norm (docs/spec.md, 3.5): a "
-    "difference between the two groups may be the norm's. The table `norms` separates them."
+    "difference between the two groups may be the norm's. The table `norms` is there to tell them apart."
 )
 
 TIME = (
@@ -28,6 +28,7 @@ TIME = (
 def footnotes(view: View) -> Iterator[str]:
     """One sentence or two each; about this table alone."""
     yield from _note_theirs(view)
+    yield from _note_others(view)
     yield from _note_costs(view)
     yield from _note_memory(view)
     sampling = note_sampling(view)
@@ -54,8 +55,10 @@ def note_sampling(view: View) -> str:
     error = fmean(means)
     spread = sampling_error(error, images)
     return (
-        f"The test set is a sample too: an error of {percent(error, 2)} % of {images:,} images is known to "
-        f"±{percent(spread.se, 2)} points (one standard error; 95 %: ±{percent(spread.half, 2)}), however many seeds."
+        f"Intervals are over seeds, on these {images:,} test images. The images are a sample too: an error of "
+        f"{percent(error, 2)} % of them is known to ±{percent(spread.se, 3)} points (one standard error; "
+        f"95 %: ±{percent(spread.half, 3)}), however many seeds, and a difference of two networks hardly better: a "
+        "small one may turn round on other images."
     )
 
 
@@ -65,7 +68,8 @@ def note_control(view: View) -> Iterator[str]:
         if row.family == "Identity":
             yield (
                 f"{row.label} is the frame with nothing in it: every layer but the steps. The paper has no such "
-                "control; what the steps of the others add is their difference from it."
+                "control; what a row's steps add is its difference from it (behind the blocks of DenseNet and "
+                "CliqueNet the next layer is wider, too)."
             )
 
 
@@ -87,9 +91,10 @@ def _note_theirs(view: View) -> Iterator[str]:
     if any(row.printed for row in view.rows):
         yield (
             "Errors in percent. theirs: lowest(mean±std) over the paper's runs, each counted at its best epoch on the "
-            "test set; best: ours, counted so; last: ours after the last epoch, mean±std, the fairer number, since "
-            "nothing was chosen by the test set; n: seeds; Δ: our mean minus theirs. Δ best compares like with like; Δ "
-            "last sets our last epoch against their best one, and so comes out higher by what choosing gains."
+            "test set, as its public code does; best: ours, counted so; last: ours after the last epoch, mean±std, the "
+            "fairer number, since nothing was chosen by the test set; n: seeds; Δ: our mean minus theirs. Δ best "
+            "compares like with like; Δ last sets our last epoch against their best one, and so comes out higher by "
+            "what choosing gains."
         )
     else:
         yield "Errors in percent; last: mean±std after the last epoch, best: lowest(mean±std) of the best epochs."
@@ -105,6 +110,12 @@ def _note_theirs(view: View) -> Iterator[str]:
             notes.setdefault(row.printed.note, []).append(f"{row.label} ({row.printed.printed})")
     for note, rows in notes.items():
         yield f"Theirs of {', '.join(rows)}: {note}."
+
+
+def _note_others(view: View) -> Iterator[str]:
+    if view.others:
+        listed = ", ".join(f"{number} by {name}" for name, number in view.others.items())
+        yield f"Results of these networks by other recipes are left out: {listed}."
 
 
 def _note_costs(view: View) -> Iterator[str]:
@@ -125,7 +136,8 @@ def _note_memory(view: View) -> Iterator[str]:
     yield (
         f"Memory in MiB, of a fresh process that infers one image on {gpus}. driver: what the driver counts for it, "
         "with the CUDA context; reserved: the most that torch held of it; allocated: the most that its tensors took; "
-        f"− Identity: the driver's minus that of the frame without any step ({control})."
+        f"− Identity: the driver's minus that of the frame without any step ({control}), which includes libraries that "
+        "a network loads and torch doesn't count."
     )
     yield (
         "The paper's memory includes the CUDA context of its own machine, as the driver's includes that of ours: only "

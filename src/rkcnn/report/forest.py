@@ -11,7 +11,7 @@ from rkcnn.evaluate.proportion import sampling_error
 from rkcnn.report.compare import reference_of
 from rkcnn.report.look import look_of
 from rkcnn.report.picture import BLACK, GREY
-from rkcnn.report.statistics import Difference, welch
+from rkcnn.report.statistics import Difference, holm, welch
 from rkcnn.report.view import Row, View
 from rkcnn.report.words import mark
 
@@ -35,8 +35,8 @@ def draw_forest(view: View, reference: str | None = None) -> Figure | None:
     named = {row.spec: row for row in view.rows if row.whole}
     if reference is not None and reference not in named:
         raise InputError(f"no finished run of {reference!r} to compare with; rows with results are {', '.join(named)}")
-    found = ((row, named.get(reference or reference_of(view.table, row.spec))) for row in named.values())
-    pairs = [(row, other) for row, other in found if other is not None and other is not row]
+    referred = ((row, named.get(reference or reference_of(view.table, row.spec))) for row in named.values())
+    pairs = [(row, other) for row, other in referred if other is not None and other is not row]
     if not pairs:
         return None
     pairs.sort(key=lambda pair: _mean(pair[0]) - _mean(pair[1]))
@@ -48,11 +48,17 @@ def draw_forest(view: View, reference: str | None = None) -> Figure | None:
     axes.set_xlabel("difference of last-epoch means, percentage points (worse to the right)")
     images = SETS[view.table.data_at(view.pace)].test.images
     se = 100 * sampling_error(fmean(_mean(other) for _, other in pairs), images).se
-    axes.axvspan(-se, se, color=GREY, alpha=0.18, linewidth=0, label=f"± one standard error of the test set, {se:.2f}")
+    axes.axvspan(
+        -se, se, color=GREY, alpha=0.18, linewidth=0, label=f"± one standard error of a single error, {se:.2f}"
+    )
     axes.axvline(0, color=BLACK, linewidth=0.9)
-    for y, (row, other) in enumerate(pairs):
-        _draw_row(axes, y, row, welch(_errors(row), _errors(other)), view.rows.index(row))
-    axes.plot([], [], color=GREY, linewidth=1.6, label="Welch's 95 % interval over seeds")
+    found = [welch(_errors(row), _errors(other)) for row, other in pairs]
+    corrected = iter(holm([each.p for each in found if each.p is not None]))
+    for y, ((row, _), each) in enumerate(zip(pairs, found, strict=True)):
+        separable = each.p is not None and next(corrected) < 0.05
+        _draw_row(axes, y, row, each, view.rows.index(row), separable)
+    axes.plot([], [], color=GREY, linewidth=1.6, label="Welch's 95 % interval over seeds, each by itself")
+    axes.plot([], [], linestyle="none", label="bold: separable after Holm's correction")
     axes.set_yticks(range(len(pairs)), [row.spec for row, _ in pairs], fontsize=8)
     axes.set_ylim(len(pairs) - 0.4, -0.6)  # the least error on top
     axes.spines[["top", "right", "left"]].set_visible(False)
@@ -63,7 +69,7 @@ def draw_forest(view: View, reference: str | None = None) -> Figure | None:
     return figure
 
 
-def _draw_row(axes: Axes, y: int, row: Row, found: Difference, index: int) -> None:
+def _draw_row(axes: Axes, y: int, row: Row, found: Difference, index: int, separable: bool) -> None:
     colour, marker, size = look_of(row.family)
     value = 100 * found.value
     text = f"{value:+.3f}"
@@ -77,7 +83,7 @@ def _draw_row(axes: Axes, y: int, row: Row, found: Difference, index: int) -> No
     axes.plot(value, y, marker, color=colour, markersize=size, fillstyle=filled, gid=f"point-{index}")
     axes.annotate(
         text, (1, y), xycoords=("axes fraction", "data"), xytext=(6, 0), textcoords="offset points", va="center",
-        fontsize=8, annotation_clip=False,
+        fontsize=8, annotation_clip=False, weight="bold" if separable else "normal",
     )  # fmt: skip
 
 

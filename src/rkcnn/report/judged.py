@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from rkcnn.record.table import TABLES
-from rkcnn.report.claims import CLAIMS
-from rkcnn.report.verdict import Judgement, judge
+from rkcnn.report.claims import CLAIMS, Claim, Key
+from rkcnn.report.errors import sample_of
+from rkcnn.report.judgement import Judgement
+from rkcnn.report.statistics import Sample
+from rkcnn.report.verdict import judge
 from rkcnn.report.view import Found, view_of
 
 CORRECTION = (
@@ -25,10 +29,17 @@ def judge_claims(records: Found, pace: str) -> list[Judgement]:
     if all(view.empty for view in seen):
         return []
     rows = {(view.table.name, row.spec): row for view in seen for row in view.rows}
-    errors = {key: [result.error for result in row.results if result.error is not None] for key, row in rows.items()}
+    errors = {key: row.last for key, row in rows.items() if row.last}
     parts = {key: (len(row.diverged), len(row.results) + len(row.diverged)) for key, row in rows.items()}
     diverged = {key: f"{lost} of {runs}" for key, (lost, runs) in parts.items() if lost}
-    return [judge(claim, errors, diverged) for claim in CLAIMS]
+    printed = {key: sample for key, row in rows.items() if (sample := sample_of(row.printed))}
+    return [replace(judge(claim, errors, diverged), theirs=_judge_theirs(claim, printed)) for claim in CLAIMS]
+
+
+def _judge_theirs(claim: Claim, printed: Mapping[Key, Sample]) -> str:
+    """What the means and deviations that the paper printed make of its claim; empty where it printed none for it."""
+    judged = judge(claim, printed)
+    return judged.heading if judged.findings else ""
 
 
 def speaks_of(judgement: Judgement, table: str) -> bool:
@@ -55,5 +66,7 @@ def say_all(judgements: Iterable[Judgement]) -> Iterator[str]:
 
 
 def _say(judgement: Judgement) -> str:
-    caveat = f"; {judgement.claim.caveat}" if judgement.claim.caveat and judgement.findings else ""
-    return f"{judgement.heading}: {judgement.claim.short} ({judgement.why}{caveat})."
+    caveat = judgement.claim.caveat if judgement.findings else None
+    theirs = f"the paper's own numbers, by the same rules: {judgement.theirs}" if judgement.theirs else None
+    why = "; ".join(filter(None, (judgement.why, theirs, caveat)))
+    return f"{judgement.heading}: {judgement.claim.short} ({why})."

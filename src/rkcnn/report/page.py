@@ -15,11 +15,11 @@ from rkcnn.report.entry import decimals
 from rkcnn.report.footnotes import footnotes
 from rkcnn.report.inline import inline_marker, inline_svg
 from rkcnn.report.judged import judge_claims
+from rkcnn.report.judgement import Judgement
 from rkcnn.report.look import look_of
 from rkcnn.report.origin import find_origins
 from rkcnn.report.page_table import WORDS, list_heads, list_lines
 from rkcnn.report.plots import draw_plots
-from rkcnn.report.verdict import Judgement
 from rkcnn.report.view import View
 from rkcnn.report.words import conclude, mark, note_comparisons, tag, title
 

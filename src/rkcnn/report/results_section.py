@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 from rkcnn.record.table import PACES, TABLES
 from rkcnn.report.compare import LEVEL, Contrast, compare
 from rkcnn.report.entry import decimals, percent, signed
-from rkcnn.report.errors import PLACES
+from rkcnn.report.errors import PLACES, sample_of
 from rkcnn.report.footnotes import NORMS, note_control, note_sampling
 from rkcnn.report.forest import draw_forest
 from rkcnn.report.judged import judge_claims
-from rkcnn.report.statistics import Difference, Sample, holm, welch_of
+from rkcnn.report.judgement import Judgement
+from rkcnn.report.statistics import Difference, holm, welch_of
 from rkcnn.report.table_markdown import short_table
 from rkcnn.report.view import Found, Row, View, view_of
-from rkcnn.report.words import count, note_diverged, tag, title
+from rkcnn.report.words import count, count_tested, note_diverged, tag, title
 from rkcnn.train.recipe import recipe_of
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def write_results(records: Found) -> str:
         parts = ["No run of the paper's MNIST table by its own recipe has been published yet."]
     others = list(_list_others(records))
     if others:
-        parts.append(f"Also in `results/`: {'; '.join(others)}. `rkcnn report --from results` shows them.")
+        parts.append(f"Also in `results/`: {'; '.join(others)}.")
     return "\n\n".join(parts)
 
 
@@ -57,8 +58,13 @@ def _describe(view: View, records: Found) -> Iterator[str]:
     ):
         yield head
         yield "\n".join(f"- {line}" for line in lines if line)
-    yield "The paper's claims, as the records have them now ([docs/report.md](docs/report.md) has the rules):"
-    yield "\n".join(f"- {each.claim.short}: **{each.heading}**" for each in judge_claims(records, view.pace))
+    yield (
+        "The paper's claims, judged from our last epochs and, by the same rules, from the means, deviations and "
+        "numbers of runs that the paper itself prints ([docs/report.md](docs/report.md) has the rules). "
+        '"Not separable" says that so few runs can\'t tell: it neither supports a claim nor speaks against it.'
+    )
+    lines = ("| claim | our runs | the paper's own numbers |", "|---|---|---|")
+    yield "\n".join((*lines, *map(_say_claim, judge_claims(records, view.pace))))
 
 
 def _introduce(view: View) -> str:
@@ -69,19 +75,16 @@ def _introduce(view: View) -> str:
     return (
         f"{count(len(results), 'run')} of {rows} of the {len(view.rows)} rows of the MNIST table by the paper's recipe "
         f'({recipe.epochs} epochs), on {", ".join(machines)}. Errors in percent; the paper and "best epoch" give '
-        'lowest (mean ± std) of each run\'s best epoch on the test set, "last epoch" mean ± std, nothing chosen. '
+        "lowest (mean ± std) of each run's best epoch on the test set (as the paper's public code counts), "
+        '"last epoch" mean ± std, nothing chosen. '
         f"{' '.join(note_control(view))}"
     ).rstrip()
 
 
 def agree_with_paper(view: View) -> str:
     """How far our best-epoch means lie from the paper's, and how many of them Welch's test tells apart."""
-    pairs = [(row, row.best, row.printed) for row in view.rows if row.best and row.whole and row.printed]
-    known = [
-        (row, welch_of(ours, Sample(theirs.mean, theirs.std, theirs.runs, theirs.lowest), LEVEL))
-        for row, ours, theirs in pairs
-        if theirs.mean is not None and theirs.std is not None and theirs.runs and theirs.lowest is not None
-    ]
+    pairs = [(row, row.best, sample_of(row.printed)) for row in view.rows if row.best and row.whole]
+    known = [(row, welch_of(ours, theirs, LEVEL)) for row, ours, theirs in pairs if theirs is not None]
     tested = [(row, found) for row, found in known if found.p is not None]
     if not tested:
         return ""
@@ -109,13 +112,14 @@ def _say_contrasts(view: View, contrasts: Sequence[Contrast]) -> Iterator[str]:
     assert reference.last is not None  # a reference has two runs or more
     head = (
         f"After the last epoch, against {reference.label} ({percent(reference.last.mean, digits)} %), judged by "
-        f"Welch's test after Holm's correction for {count(len(contrasts), 'comparison')} (differences in points, with "
+        f"Welch's test after Holm's correction for {count_tested(contrasts)} (differences in points, with "
         f"the {100 * LEVEL:.0f} % interval of each by itself):"
     )
     more = [each for each in contrasts if each.separable and each.difference.value > 0]
     less = [each for each in contrasts if each.separable and each.difference.value < 0]
-    level = [each for each in contrasts if not each.separable]
-    groups = (more, "err more"), (less, "err less"), (level, "not separable")
+    level = [each for each in contrasts if not each.separable and each.p is not None]
+    flat = [each for each in contrasts if each.p is None]
+    groups = (more, "err more"), (less, "err less"), (level, "not separable"), (flat, "without any spread, not tested")
     yield head + "".join(
         f"\n  - {word}: {', '.join(_give(each.row, each.difference, digits) for each in found)}"
         for found, word in groups
@@ -128,6 +132,11 @@ def _give(row: Row, found: Difference, digits: int) -> str:
         return f"{row.label} ({signed(found.value, digits)})"
     low, high = (signed(bound, digits) for bound in found.interval)
     return f"{row.label} ({signed(found.value, digits)}, {low} to {high})"
+
+
+def _say_claim(judgement: Judgement) -> str:
+    caveat = f" ({judgement.claim.caveat})" if judgement.claim.caveat and judgement.findings else ""
+    return f"| {judgement.claim.short}{caveat} | {judgement.heading} | {judgement.theirs or '-'} |"
 
 
 def _say_absent(view: View) -> str:
@@ -145,5 +154,5 @@ def _list_others(records: Found) -> Iterator[str]:
             if (name, pace) != ("mnist", "paper") and folders - told:
                 runs = title(seen).rpartition("; ")[2]
                 other = ", not the paper's recipe" if tag(seen) else ""
-                yield f"{name} ({runs}{other})"
+                yield f"{runs}{other} (`rkcnn report {name} --recipe {pace} --from results`)"
             told |= folders

@@ -10,7 +10,7 @@ from rkcnn.report.cost_check import NAMES, Check
 from rkcnn.report.entry import Entry, decimals, entries, is_filled
 from rkcnn.report.footnotes import footnotes
 from rkcnn.report.judged import say_all
-from rkcnn.report.verdict import Judgement
+from rkcnn.report.judgement import Judgement
 from rkcnn.report.view import View
 from rkcnn.report.words import conclude, mark, note_comparisons, tag, title
 

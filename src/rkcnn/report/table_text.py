@@ -11,8 +11,8 @@ from rkcnn.report.cost_check import Check, short
 from rkcnn.report.entry import decimals, entries
 from rkcnn.report.footnotes import footnotes
 from rkcnn.report.judged import say_all
+from rkcnn.report.judgement import Judgement
 from rkcnn.report.memory_text import memory_text
-from rkcnn.report.verdict import Judgement
 from rkcnn.report.view import View
 from rkcnn.report.words import conclude, mark, note_comparisons, tag, title
 

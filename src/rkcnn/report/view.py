@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -82,6 +83,7 @@ class View:
     pace: str  # paper, fast or smoke: a view never mixes recipes
     rows: tuple[Row, ...]
     control: Memory | None = None  # of Identity on this table's data, also where it is no row
+    others: Mapping[str, int] = field(default_factory=dict)  # results of these networks by other recipes
 
     @property
     def empty(self) -> bool:
@@ -118,7 +120,7 @@ def view_of(table: Table, records: Found, pace: str | None = None, memories: Seq
     taken = {memory.spec: memory for memory in reversed(memories) if memory.data == table.data}
     control = taken.get(table.control)
     for name in (pace,) if pace else PACES:
-        seen = View(table, name, _rows(table, records, name, taken), control)
+        seen = View(table, name, _rows(table, records, name, taken), control, _count_others(table, records, name))
         if not seen.empty:
             return seen
     return View(table, pace or PACES[0], _rows(table, (), pace or PACES[0], taken), control)
@@ -142,6 +144,16 @@ def _rows(table: Table, records: Found, pace: str, memories: Mapping[str, Memory
         replace(_row(table, runs, known.get((runs[0].data, spec), ())), memory=memories.get(spec))
         for spec, runs in wanted.items()
     )
+
+
+def _count_others(table: Table, records: Found, pace: str) -> dict[str, int]:
+    """By recipe; one with the table's name has other fields."""
+    run = table.runs(pace)[0]
+    found = [fill_run(result) for _, result in records if result.run["data"] == run.data]
+    recipes = [each["recipe"] for each in found if each["spec"] in table.specs]
+    names = (each["name"] for each in recipes if each != run.as_dict()["recipe"])
+    changed = f"{run.recipe.name} with fields overridden"
+    return dict(Counter(changed if name == run.recipe.name else name for name in names))
 
 
 def _row(table: Table, runs: Sequence[Run], known: Found) -> Row:
@@ -181,9 +193,9 @@ def fill_run(result: Result) -> dict[str, Any]:
 
 
 _DEFAULTS: dict[str, Any] = {
-    field.name: list(field.default) if isinstance(field.default, tuple) else field.default
-    for field in fields(Recipe)
-    if field.name not in ("name", "epochs", "batch", "lr")
+    each.name: list(each.default) if isinstance(each.default, tuple) else each.default
+    for each in fields(Recipe)
+    if each.name not in ("name", "epochs", "batch", "lr")
 }
 
 

@@ -40,21 +40,21 @@ def conclude(contrast: Contrast, digits: int) -> str:
     """One comparison: whether it separates, the difference with its interval, and the tests beside it."""
     row, other, found = contrast.row, contrast.reference, contrast.difference
     both = f"{row.label} and {other.label}"
+    shuffled = _say_permutation(contrast)
     difference = f"the difference is {signed(found.value, digits)} points"
     if found.interval is None or contrast.p is None:
-        return f"{both}: {difference}, without an interval ({found.missing})."
+        return f"{both}: {difference}, without an interval ({'; '.join(filter(None, (found.missing, shuffled)))})."
     low, high = found.interval
     tests = [
         f"{100 * LEVEL:.0f} % interval {signed(low, digits)} to {signed(high, digits)}",
         f"corrected p {contrast.p:.2g}",
     ]
-    if contrast.permutation:
-        p, smallest, _ = contrast.permutation
-        tests.append(f"permutation p {p:.2g}, the smallest possible {smallest:.2g}")
+    if shuffled:
+        tests.append(shuffled)
     if contrast.mcnemar:
         only_a, only_b, p = contrast.mcnemar
         alone = f"{only_a} images wrong in the first alone, {only_b} in the second"
-        tests.append(f"McNemar, seed 0 of each: {alone}, p {p:.2g}")
+        tests.append(f"McNemar, seed 0 of each: {alone}, uncorrected p {p:.2g}")
     details = "; ".join(tests)
     if contrast.separable:
         which = "more" if found.value > 0 else "less"
@@ -78,21 +78,26 @@ def note_comparisons(view: View, contrasts: Sequence[Contrast]) -> Iterator[str]
     chosen = "the paper's best, so that our errors don't choose it" if printed else "where the table starts"
     yield (
         f"Each row of two runs or more against {against} ({chosen}): last epoch, Welch's interval, each "
-        f"{100 * LEVEL:.0f} % by itself; p is Welch's, corrected for {count(len(contrasts), 'comparison')} (Holm); "
+        f"{100 * LEVEL:.0f} % by itself; p is Welch's, corrected for {count_tested(contrasts)} (Holm); "
         "below 0.05 it separates."
     )
     smallest = min((each.permutation.smallest for each in contrasts if each.permutation), default=0.0)
     corrected = min(1.0, smallest * len(contrasts))
     if corrected >= 1 - LEVEL:
         yield (
-            f"The permutation test is exact and stands uncorrected: its smallest possible p here, {smallest:.2g}, "
-            f"would be {corrected:.2g} when corrected, so with this many seeds it can't decide alone."
+            f"The permutation test is exact and stands uncorrected: the smallest p that so few seeds allow, "
+            f"{smallest:.2g}, would be {corrected:.2g} when corrected, so it can't decide alone."
         )
     if not any(contrast.mcnemar for contrast in contrasts):
         yield (
             f"No McNemar test: it needs predictions.npy beside the results of seed 0, and the labels of "
             f"{view.table.data_at(view.pace)} on this machine (rkcnn data get)."
         )
+
+
+def count_tested(contrasts: Sequence[Contrast]) -> str:
+    """How many p were corrected together: a difference without an interval has none."""
+    return count(sum(each.p is not None for each in contrasts), "comparison")
 
 
 def note_diverged(view: View) -> Iterator[str]:
@@ -104,6 +109,14 @@ def note_diverged(view: View) -> Iterator[str]:
                 f"{len(row.diverged)} of {runs} runs of {row.label} diverged: what is left is chosen, so it is not "
                 "compared."
             )
+
+
+def _say_permutation(contrast: Contrast) -> str:
+    if contrast.permutation is None:
+        return ""
+    p, smallest, _ = contrast.permutation
+    sides = f"{len(contrast.row.results)} against {len(contrast.reference.results)}"
+    return f"permutation p {p:.2g}, the smallest that {sides} allow {smallest:.2g}"
 
 
 def _seeds(row: Row, other: Row) -> str:

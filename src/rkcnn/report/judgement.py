@@ -1,0 +1,68 @@
+"""What came of judging a claim."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from rkcnn.report.claims import Claim, Comparison
+from rkcnn.report.statistics import Difference
+
+Verdict = Literal["supported", "not separable", "contradicted", "not yet tested", "not judged"]
+WORDS: dict[Verdict, str] = {"supported": "as claimed", "not separable": "undecided", "contradicted": "against"}
+LEVEL = 0.95
+
+
+class Finding(NamedTuple):
+    """One comparison: first - second, its p corrected (Holm), the margin where the claim is of no difference."""
+
+    comparison: Comparison
+    difference: Difference
+    p: float
+    margin: float | None
+    verdict: Verdict
+
+    def __str__(self) -> str:
+        table, first, second = self.comparison
+        assert self.difference.interval is not None  # it comes with p
+        low, high = self.difference.interval
+        margin = f", margin {100 * self.margin:.3f}" if self.margin is not None else ""
+        within = self.margin is not None and -self.margin < low and high < self.margin
+        small = "; they differ, by less than the margin" if within and self.p < 1 - LEVEL else ""
+        return (
+            f"{first} minus {second} on {table} is {100 * self.difference.value:+.3f} points ({100 * LEVEL:.0f} % "
+            f"interval {100 * low:+.3f} to {100 * high:+.3f}{margin}, corrected p {self.p:.2g}{small})"
+        )
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """`missing` are the comparisons that can't be made yet; `why` is one sentence."""
+
+    claim: Claim
+    verdict: Verdict
+    why: str
+    findings: tuple[Finding, ...] = ()
+    missing: tuple[Comparison, ...] = ()
+    exactly: str = ""  # what was counted, where the claim is about that
+    theirs: str = ""  # the heading that the paper's own numbers get by the same rules
+
+    @property
+    def heading(self) -> str:
+        """The verdict, never wider than what was tested: `supported so far (2 of 8 comparisons)`."""
+        parts = [self.exactly]
+        if self.findings and self.missing:
+            parts.append(f"{len(self.findings)} of {len(self.findings) + len(self.missing)} comparisons")
+        if len({finding.verdict for finding in self.findings}) > 1:
+            parts.append(tally(self.findings))
+        part = ": ".join(filter(None, parts))
+        so_far = " so far" if self.verdict == "supported" and self.missing else ""
+        return f"{self.verdict}{so_far} ({part})" if part else self.verdict
+
+
+def tally(findings: Sequence[Finding]) -> str:
+    """`6 as claimed, 6 undecided`."""
+    counts = Counter(finding.verdict for finding in findings)
+    return ", ".join(f"{counts[verdict]} {word}" for verdict, word in WORDS.items() if counts[verdict])
