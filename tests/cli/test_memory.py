@@ -55,6 +55,15 @@ def test_what_is_measured_is_kept_until_the_code_changes(
     assert len(gpu.asked) == 3
 
 
+def test_the_driver_is_asked_once_for_what_is_kept(rkcnn: Run, gpu: StandIn, tmp_path: Path) -> None:
+    rkcnn(*MEASURE, "--out", str(tmp_path))
+    smi = gpu.folder / "nvidia-smi"
+    smi.write_text(smi.read_text().replace("#!/bin/sh", f"#!/bin/sh\necho asked >> {gpu.folder}/smi"))
+    _, said, _ = rkcnn(*MEASURE, "--out", str(tmp_path))
+    assert said.count("kept ") == 2
+    assert (gpu.folder / "smi").read_text() == "asked\n"
+
+
 def test_one_that_fails_does_not_stop_the_others(rkcnn: Run, gpu: StandIn, tmp_path: Path) -> None:
     rkcnn(*MEASURE, "--out", str(tmp_path))
     gpu.set(leaves=900)

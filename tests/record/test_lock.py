@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rkcnn.error import InputError
-from rkcnn.record.lock import locked
+from rkcnn.record.lock import HOLDER, Locked, locked
 
 HOLD = """
 import sys, time
@@ -44,6 +45,34 @@ def test_a_folder_that_cant_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="name another --out"), locked(tmp_path / "file" / "run"):
         pass
+
+
+def test_the_remedy_is_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"; name another --store$"), locked(tmp_path / "file", "name another --store"):
+        pass
+
+
+def test_the_driver_is_named_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that is stopped is replaced, so it is of no use to name it."""
+    monkeypatch.setenv(HOLDER, "4321")
+    with locked(tmp_path), pytest.raises(Locked, match=r"^process 4321 is training in") as refused, locked(tmp_path):
+        pass
+    assert refused.value.holder == "process 4321"
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS])
+def test_a_file_system_without_locks_is_no_other_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    says = rf"^can't hold .*: its file system locks no files \({os.strerror(number)}\); name another --out$"
+    with pytest.raises(InputError, match=says) as refused, locked(tmp_path):
+        pass
+    assert not isinstance(refused.value, Locked)
 
 
 def test_a_full_disk_takes_no_number_and_the_folder_is_held_all_the_same(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rkcnn.error import InputError
 from rkcnn.reproduce import parcel
 from rkcnn.reproduce.parcel import Parcel, pack_checkpoints, pack_results, unpack_checkpoints, unpack_results
 
@@ -39,6 +40,19 @@ def test_facts_without_their_tensors_are_left_behind(tmp_path: Path) -> None:
     (tmp_path / "checkpoint-00000-000002.safetensors").unlink()
     assert pack_checkpoints(tmp_path) == checkpoint(1)
     assert pack_checkpoints(tmp_path / "nothing") == {}
+
+
+def test_what_a_driver_that_was_killed_left_behind_goes(tmp_path: Path) -> None:
+    for name in ("checkpoint-00000-000001.safetensors", ".checkpoint-00000-000001.json.part"):
+        (tmp_path / name).write_bytes(b"")
+    unpack_checkpoints(tmp_path, checkpoint(2))
+    assert {path.name for path in tmp_path.iterdir()} == checkpoint(2).keys()
+
+
+def test_no_room_for_a_run_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"can't write to .*; name another --store$"):
+        unpack_checkpoints(tmp_path / "file" / "run", checkpoint(1), "name another --store")
 
 
 def test_what_vouches_is_written_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from rkcnn.error import InputError
-from rkcnn.train.checkpoint import keep, resume, tensors_of
+from rkcnn.train.checkpoint import keep, prune, resume, tensors_of
 from rkcnn.train.trainer import Trainer
 from train.bench import trainer
 
@@ -79,6 +79,33 @@ def test_a_damaged_newest_one_falls_back_and_says_so(tmp_path: Path, ending: str
     assert note == (
         "" if (ending, damage) == ("json", "gone") else "damaged, passed over: checkpoint-00000-000002.json"
     )
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_after_a_damaged_newest_one_the_next_two_are_kept(tmp_path: Path) -> None:
+    """It is named later than what is written now, and must not pass for the newest."""
+    for steps in (1, 4):
+        keep(tmp_path, advanced(steps), IDENTITY, [])
+    (tmp_path / "checkpoint-00000-000004.safetensors").write_bytes(b"")
+    resume(tmp_path, trainer(), IDENTITY)
+    for steps in (1, 2, 3):
+        keep(tmp_path, advanced(steps), IDENTITY, [])
+        written = range(max(1, steps - 1), steps + 1)
+        assert names_in(tmp_path) == [
+            f"checkpoint-00000-00000{n}.{end}" for n in written for end in ("json", "safetensors")
+        ]
+
+
+def test_what_a_kill_left_behind_goes(tmp_path: Path) -> None:
+    keep(tmp_path, advanced(1), IDENTITY, [])
+    whole = names_in(tmp_path)
+    for name in ("checkpoint-00000-000002.safetensors", ".checkpoint-00000-000002.json.part", "weights.safetensors"):
+        (tmp_path / name).write_bytes(b"")
+    prune(tmp_path)
+    assert names_in(tmp_path) == [*whole, "weights.safetensors"]
 
 
 def test_nothing_sound_left_is_said(tmp_path: Path) -> None:

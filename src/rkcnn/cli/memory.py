@@ -5,9 +5,13 @@ from __future__ import annotations
 import platform
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rkcnn.error import InputError
 from rkcnn.record.memory import Memory, memory_path, read_memory
+
+if TYPE_CHECKING:
+    from rkcnn.evaluate.driver import Gpu
 
 
 def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = Path("results")) -> int:
@@ -26,18 +30,19 @@ def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = 
     out
         The folder that the records are kept in, as DATA/NETWORK/memory.json; `rkcnn report --from` reads them there.
     """
-    from rkcnn.evaluate.driver import MIB
+    from rkcnn.evaluate.driver import MIB, list_gpus
     from rkcnn.record.table import find_table
     from rkcnn.report.memory_text import memory_text
     from rkcnn.report.view import read_memories, view_of
 
     chosen = find_table(table)
     picked = chosen.pick(rows)
+    gpus = tuple(list_gpus().values())  # first, so that a machine without any says so at once; it may take 10 s
     failed = 0
     for spec in dict.fromkeys((chosen.control, *picked)):
         path = memory_path(out, chosen.data, spec)
         try:
-            kept = _find_current(path)
+            kept = _find_current(path, gpus)
             found = kept or _measure(spec, chosen.data, device, path)
         except InputError as error:
             if spec == chosen.control:  # nothing to compare with, and what stops this one stops all
@@ -51,12 +56,10 @@ def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = 
     return 1 if failed else 0
 
 
-def _find_current(path: Path) -> Memory | None:
+def _find_current(path: Path, gpus: tuple[Gpu, ...]) -> Memory | None:
     """A record that measuring here and now would only repeat."""
-    from rkcnn.evaluate.driver import list_gpus
     from rkcnn.record.source import source_hash
 
-    gpus = list_gpus().values()  # first, so that a machine without any says so at once
     if not path.exists():
         return None
     known = read_memory(path)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from rkcnn.data.disk import write_whole
-from rkcnn.train.checkpoint import KEPT, REMEDY
+from rkcnn.data.disk import write_whole, writing_to
+from rkcnn.train.checkpoint import KEPT, REMEDY, prune
 
 Parcel = dict[str, bytes]
 
@@ -21,14 +21,13 @@ def pack_checkpoints(folder: Path, count: int = KEPT) -> Parcel:
     return found
 
 
-def unpack_checkpoints(folder: Path, parcel: Parcel) -> None:
+def unpack_checkpoints(folder: Path, parcel: Parcel, remedy: str = REMEDY) -> None:
     """Put checkpoints beside those in a folder, and keep the newest: an old one that comes late does no harm."""
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing_to(folder, remedy):
+        folder.mkdir(parents=True, exist_ok=True)
     for name in sorted(parcel, key=lambda name: name.endswith(".json")):  # the JSON last: it vouches
-        write_whole(folder / name, parcel[name], REMEDY)
-    for old in sorted(folder.glob("checkpoint-*.json"))[:-KEPT]:
-        old.unlink(missing_ok=True)
-        old.with_suffix(".safetensors").unlink(missing_ok=True)
+        write_whole(folder / name, parcel[name], remedy)
+    prune(folder)
 
 
 def pack_results(folder: Path) -> Parcel:

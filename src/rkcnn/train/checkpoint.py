@@ -45,13 +45,21 @@ def keep(folder: Path, trainer: Trainer, identity: dict[str, Any], history: list
     }
     facts["check"] = _check(facts)
     write_whole(folder / f"{name}.json", json.dumps(facts, indent=1).encode(), REMEDY)
+    for path in _found(folder):
+        if path.stem > name:  # damaged, else this run had gone on from there
+            path.unlink(missing_ok=True)
+    prune(folder)
+    return folder / f"{name}.json"
+
+
+def prune(folder: Path) -> None:
+    """Leave the newest checkpoints, and nothing of others or of what a kill in the midst of writing left behind."""
     for old in _found(folder)[:-KEPT]:
         old.unlink(missing_ok=True)  # the JSON first: without it the tensors are no checkpoint
     whole = {path.stem for path in _found(folder)}
     for path in (*folder.glob("checkpoint-*.safetensors"), *folder.glob(".checkpoint-*.part")):
-        if path.stem not in whole:  # also what a kill in the midst of writing left behind
+        if path.stem not in whole:
             path.unlink(missing_ok=True)
-    return folder / f"{name}.json"
 
 
 def resume(folder: Path, trainer: Trainer, identity: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
