@@ -5,7 +5,7 @@ from __future__ import annotations
 from rkcnn.data.load import find
 from rkcnn.record.table import TABLES
 from rkcnn.reproduce.estimate import count_flops, measure_rate, training_flops
-from rkcnn.reproduce.local import Place
+from rkcnn.reproduce.hand import Place
 
 
 def test_a_run_is_its_steps_and_its_evaluations() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 import torch
@@ -19,7 +20,8 @@ from rkcnn.record.result import read_result
 from rkcnn.record.run import Run
 from rkcnn.record.standing import BEGUN, standing
 from rkcnn.reproduce import local
-from rkcnn.reproduce.event import Event, read_event
+from rkcnn.reproduce.event import Event
+from rkcnn.reproduce.hand import Hand, Place
 from rkcnn.reproduce.local import places_for, reproduce_here
 from rkcnn.run.together import Way
 from rkcnn.run.train import train
@@ -32,7 +34,7 @@ CHANGES = {"epochs": "4", "batch": "64", "lr": "0.05", "milestones": "2"}
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     data = write_digits(tmp_path_factory.mktemp("data") / "digits.npz")
-    return [Run(data, spec, recipe_of("mini", CHANGES), seed) for spec in SPECS for seed in (0, 1)]
+    return [Run(data, spec, recipe_of("mini", CHANGES), seed) for seed, spec in enumerate(SPECS)]
 
 
 @pytest.fixture(scope="module")
@@ -72,14 +74,14 @@ def test_stopped_or_killed_every_run_ends_as_it_would_alone(
     events.close()
     stand = [standing(run, tmp_path) for run in runs]
     assert BEGUN in stand
-    hands: list[local.Hand] = []
-    born = local.Hand.__post_init__
+    hands: list[Hand] = []
+    born = Hand.__post_init__
 
-    def note(hand: local.Hand) -> None:
+    def note(hand: Hand) -> None:
         born(hand)
         hands.append(hand)
 
-    monkeypatch.setattr(local.Hand, "__post_init__", note)
+    monkeypatch.setattr(Hand, "__post_init__", note)
     shares: dict[int, float] = {}
     killed = False
     for event in begin(runs, tmp_path):
@@ -95,7 +97,10 @@ def test_stopped_or_killed_every_run_ends_as_it_would_alone(
         assert weights(tmp_path, run) == weights(alone, run)
 
 
-def test_one_that_cannot_be_trained_takes_no_other_down(runs: list[Run], tmp_path: Path) -> None:
+def test_one_that_cannot_be_trained_takes_no_other_down(
+    runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})  # one worker, for all of them in turn
     missing = Run("npz:/nowhere/digits.npz", SPECS[0], runs[0].recipe, 0)
     wild = Run(runs[0].data, SPECS[0], recipe_of("mini", {**CHANGES, "lr": "10000"}), 0)
     news = {event.run: event for event in begin([missing, wild, runs[0]], tmp_path) if event.what in ("ends", "fails")}
@@ -106,64 +111,122 @@ def test_one_that_cannot_be_trained_takes_no_other_down(runs: list[Run], tmp_pat
     assert news[2] == Event("ends", 2, 1.0, read_result(tmp_path / runs[0].folder / "result.json").error, "finished")
 
 
-def test_a_process_that_always_dies_is_given_up(
-    runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "executable", "/bin/false")
-    (event,) = begin(runs[:1], tmp_path)
-    assert event.what == "fails"
-    assert event.text == "its process died 3 times, last with exit code 1"
-
-
 STUB = """
 import json, sys
+from pathlib import Path
 for line in sys.stdin:
     if not line.strip():
         break
     runs = json.loads(line)["runs"]
-    if any(run["spec"].startswith("ResNet") and run["seed"] == 1 for _, run in runs):
-        {death}
+    def tell(what, place=-1, share=0.0, text=""):
+        print(json.dumps(dict(what=what, run=place, share=share, error=None, text=text)), flush=True)
+{code}
     for place, run in runs:
-        print(json.dumps(dict(what="ends", run=place, share=1.0, error=0.5, text="finished")), flush=True)
-    print(json.dumps(dict(what="idle", run=-1, share=0.0, error=None, text="")), flush=True)
+        tell("ends", place, 1.0, "finished")
+    tell("idle")
 """
 
 
-@pytest.mark.parametrize("death", ["sys.exit(9)", "print('{\"what\": \"mo', end='', flush=True); sys.exit(9)"])
-def test_one_that_kills_its_process_is_found_among_ten(
-    runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, death: str
-) -> None:
-    """A group dies with it, so groups are halved until it stands alone; also when it dies in the midst of a line."""
-    stub = tmp_path / "python"
-    stub.write_text(f"#!{sys.executable}\n" + STUB.format(death=death))
-    stub.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(stub))
-    monkeypatch.setattr(local, "places_for", lambda *_: [local.Place("cuda:0", 1)])
-    many = [Run("mnist", spec, runs[0].recipe, seed) for spec in SPECS for seed in range(5)]
-    news = {event.run: event for event in begin(many, tmp_path)}
-    assert [number for number, event in news.items() if event.what == "fails"] == [6]
-    assert news[6].text == "its process died 3 times, last with exit code 9"
-    assert len(news) == 10
+@pytest.fixture
+def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Workers that do that with an order, each with one GPU for the whole table."""
+
+    def make(code: str) -> None:
+        file = tmp_path / "python"
+        file.write_text(f"#!{sys.executable}\n" + STUB.format(code=indent(code, "    ")))
+        file.chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(file))
+        monkeypatch.setattr(local, "places_for", lambda *_: [Place("cuda:0", 1)])
+
+    return make
+
+
+def many(count: int) -> list[Run]:
+    return [Run("mnist", SPECS[0], recipe_of("mini"), seed) for seed in range(count)]
+
+
+def test_one_that_kills_its_process_is_found_among_ten(stub: Callable[[str], None], tmp_path: Path) -> None:
+    """A group dies with it, so groups are halved until it stands alone; each death is told of all that it concerns."""
+    stub('if any(place == 6 for place, _ in runs): tell("moves", 6, 0.25); sys.exit(9)')
+    events = list(begin(many(10), tmp_path))
+    died = [event.run for event in events if event.what == "dies"]
+    assert died == [*range(10), *range(5, 10), 5, 6, 7, 5, 6, 6, 6]
+    assert [event for event in events if event.what == "fails"] == [
+        Event("fails", 6, text="its process died with exit code 9; it came no further in 3 attempts")
+    ]
+    assert sorted(event.run for event in events if event.what == "ends") == [0, 1, 2, 3, 4, 5, 7, 8, 9]
+    why = "its process died with exit code 9; it goes on from its last checkpoint"
+    assert Event("dies", 6, 0.25, text=why) in events
+
+
+def test_one_that_comes_further_each_time_is_never_given_up(stub: Callable[[str], None], tmp_path: Path) -> None:
+    (run,) = many(1)
+    folder = tmp_path / run.folder
+    folder.mkdir(parents=True)
+    stub(f"""
+kept = len(list(Path({str(folder)!r}).glob("*.json")))
+if kept < 7:
+    (Path({str(folder)!r}) / f"checkpoint-00000-{{kept:06d}}.json").touch()
+    sys.exit(9)
+""")
+    assert [event.what for event in begin([run], tmp_path)] == ["dies"] * 7 + ["ends"]
+
+
+def test_busy_runs_of_a_group_come_back_together_and_are_told_once(stub: Callable[[str], None], tmp_path: Path) -> None:
+    """Also when the process dies that found them busy; they did not."""
+    stub(f"""
+asked = Path({str(tmp_path)!r}) / "asked"
+with asked.open("a") as file:
+    print([place for place, _ in runs], file=file)
+count = len(asked.read_text().splitlines())
+if count < 4:
+    for place in (1, 2):
+        tell("busy", place, text="process 7 has it")
+    runs = [one for one in runs if one[0] not in (1, 2)]
+if count == 1:
+    sys.exit(9)
+""")
+    events = list(begin(many(4), tmp_path))
+    assert (tmp_path / "asked").read_text().splitlines() == ["[0, 1, 2, 3]", "[0]", "[3]", "[1, 2]"]
+    assert [event for event in events if event.what == "busy"] == [
+        Event("busy", place, text="process 7 has it") for place in (1, 2)
+    ]
+    assert [event.run for event in events if event.what == "dies"] == [0, 3]
+    assert sorted(event.run for event in events if event.what == "ends") == [0, 1, 2, 3]
 
 
 def test_a_run_that_another_process_has_is_waited_for(
     runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = runs[:2]
-    held = ExitStack()
-    held.enter_context(locked(tmp_path / first.folder))
-    ended = []
-    for event in begin([first, second], tmp_path):
-        if event.what == "ends":
-            ended.append(event.run)
-            held.close()  # the other process is done with it
-    assert ended == [1, 0]
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    monkeypatch.setattr(local, "BUSY", 0.0)
+    events = []
+    with ExitStack() as held:
+        held.enter_context(locked(tmp_path / runs[0].folder))
+        for event in begin(runs[:1], tmp_path):
+            events.append(event)
+            if event.what == "busy":
+                held.close()  # the other process is done with it
+    assert events[0] == Event("busy", 0, text=f"process {os.getpid()} has it")
+    assert [event.what for event in events].count("busy") == 1
+    assert events[-1].what == "ends"
 
 
-def test_silence_is_worth_a_word(runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "SILENCE", 0.05)
-    events = begin(runs[:1], tmp_path)
-    assert next(events) == Event("silent", 0)  # it takes longer than that to start a process
+def test_silence_is_worth_a_word_of_the_first_that_still_trains(
+    stub: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that ended or is busy is not it, however often others are heard of."""
+    monkeypatch.setattr(local, "SILENCE", 0.3)
+    stub("""
+if len(runs) == 4:
+    tell("ends", 0, 1.0, "finished")
+    tell("busy", 1, text="process 7 has it")
+    tell("moves", 2, 0.5)
+    sys.stdin.readline()
+""")
+    events = begin(many(4), tmp_path)
+    assert [next(events).what for _ in range(3)] == ["ends", "busy", "moves"]
+    assert [next(events) for _ in range(2)] == [Event("silent", 2, 0.5)] * 2
     events.close()
 
 
@@ -178,9 +241,3 @@ def test_gpus_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [place.device for place in places_for("auto", 9)] == [f"cuda:{i}" for i in range(4)]
     assert [place.device for place in places_for("auto", 2)] == ["cuda:0", "cuda:1"]
     assert [place.device for place in places_for("cuda:3", 9)] == ["cuda:3"]
-
-
-def test_an_event_is_a_line() -> None:
-    event = Event("moves", 3, 0.25, 0.5, "a\nb")
-    assert "\n" not in event.to_json()
-    assert read_event(event.to_json()) == event

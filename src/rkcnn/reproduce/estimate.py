@@ -14,7 +14,7 @@ from rkcnn.data.sets import DataSet
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
 from rkcnn.record.run import Run
-from rkcnn.reproduce.local import Place
+from rkcnn.reproduce.hand import Place
 from rkcnn.run.job import build
 from rkcnn.run.place import set_precision
 from rkcnn.run.together import MOST

@@ -6,77 +6,25 @@ import os
 import queue
 import signal
 import subprocess
-import sys
-import threading
-from collections import Counter, deque
-from collections.abc import Generator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+import time
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from math import ceil
 
 import torch
 
 from rkcnn.data.sources import Sources
 from rkcnn.record.run import Run
-from rkcnn.reproduce.event import Event, read_event
-from rkcnn.reproduce.worker import DONE, Order
+from rkcnn.reproduce.deaths import PATIENCE, Deaths, die
+from rkcnn.reproduce.event import Event
+from rkcnn.reproduce.hand import Hand, Place
+from rkcnn.reproduce.worker import DONE, Group, Order
 from rkcnn.run.place import pick_device
 from rkcnn.run.together import MOST, Way
 
-DEATHS = 3  # of its process, until a run is given up
-SILENCE = 600.0  # seconds without news of anyone, until it is worth a word
-PATIENCE = 120.0  # seconds for a process that was asked to stop to keep what it has
-
-Group = tuple[tuple[int, Run], ...]
-
-
-@dataclass(frozen=True)
-class Place:
-    """A device and the CPU threads that go with it."""
-
-    device: str
-    threads: int
-
-
-@dataclass(eq=False)
-class Hand:
-    """A worker process, what it is at, and a thread that listens to it."""
-
-    place: Place
-    news: queue.Queue[tuple[Hand, Event | None]]
-    group: Group = ()
-    process: subprocess.Popen[str] = field(init=False)
-    listener: threading.Thread = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "rkcnn.reproduce.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "OMP_NUM_THREADS": str(self.place.threads)},
-            start_new_session=True,  # Ctrl-C is the driver's, which asks them one by one
-        )
-        self.listener = threading.Thread(target=self._listen, daemon=True)
-        self.listener.start()
-
-    def give(self, order: Order | None) -> None:
-        """An order, or none: then it leaves."""
-        self.group = order.runs if order else ()
-        assert self.process.stdin is not None
-        with suppress(BrokenPipeError, ValueError):  # it died just now: that is heard soon
-            print(order.to_json() if order else "", file=self.process.stdin, flush=True)
-
-    def _listen(self) -> None:
-        assert self.process.stdout is not None
-        try:
-            with suppress(BrokenPipeError), self.process:  # closes its pipes, where an order may be stuck, and waits
-                for line in self.process.stdout:
-                    self.news.put((self, read_event(line)))
-        except ValueError:  # half a line: it died in the midst of it
-            self.process.kill()
-        finally:
-            self.news.put((self, None))
+BUSY = 2.0  # seconds before a run that another process has is asked for again
+SILENCE = 600.0  # seconds without news of a process, until it is worth a word
 
 
 def places_for(device: str, count: int) -> list[Place]:
@@ -101,8 +49,9 @@ def reproduce_here(runs: Sequence[Run], way: Way, sources: Sources) -> Generator
     size = min(MOST, ceil(len(runs) / len(places))) if places[0].device != "cpu" else 1
     numbered = tuple(enumerate(runs))
     waiting: deque[Group] = deque(numbered[i : i + size] for i in range(0, len(numbered), size))
-    open_: set[int] = set(range(len(runs)))
-    deaths: Counter[int] = Counter()
+    shares: dict[int, float] = dict.fromkeys(range(len(runs)), 0.0)  # of those that neither ended nor failed
+    deaths = Deaths()
+    told: set[int] = set()  # that it is busy
     news: queue.Queue[tuple[Hand, Event | None]] = queue.Queue()
     hands: list[Hand] = []
 
@@ -110,42 +59,66 @@ def reproduce_here(runs: Sequence[Run], way: Way, sources: Sources) -> Generator
         if not waiting:
             hand.give(None)
             return
-        hand.give(Order(waiting.popleft(), replace(way, device=hand.place.device), sources))
+        hand.give(Order(waiting.popleft(), replace(way, device=hand.place.device), sources, BUSY))
+
+    def going(hand: Hand) -> Group:
+        return tuple(one for one in hand.group if one[0] in shares and one not in hand.busy)
+
+    def look_for_silence() -> Iterator[Event]:
+        for hand in hands:
+            if going(hand) and time.monotonic() - hand.heard >= SILENCE:
+                hand.heard = time.monotonic()
+                number, _ = going(hand)[0]
+                yield Event("silent", number, shares[number])
+
+    def bury(hand: Hand) -> Iterator[Event]:
+        hands.remove(hand)
+        why = f"its process died with exit code {hand.process.returncode}"
+        left = going(hand)
+        if len(left) == 1:
+            ((number, run),) = left
+            event = deaths.judge(number, shares[number], why, way.out / run.folder)
+            if event.what == "fails":
+                left = ()
+                del shares[number]
+            yield event
+        else:
+            yield from (die(number, shares[number], why) for number, _ in left)
+        # Halves: should one of them kill its process every time, it soon stands alone.
+        middle = (len(left) + 1) // 2
+        waiting.extend(group for group in (left[:middle], left[middle:], hand.busy) if group)
+        if waiting:
+            hands.append(Hand(hand.place, news))
+            employ(hands[-1])
 
     try:
         for place in places[: len(waiting)]:
             hands.append(Hand(place, news))
             employ(hands[-1])
-        while open_:
+        while shares:
+            end = min((hand.heard for hand in hands if going(hand)), default=time.monotonic()) + SILENCE
             try:
-                hand, event = news.get(timeout=SILENCE)
+                hand, event = news.get(timeout=max(0.0, end - time.monotonic()))
             except queue.Empty:
-                yield from (Event("silent", hand.group[0][0]) for hand in hands if hand.group)
+                yield from look_for_silence()
                 continue
-            if event == DONE:
+            if event is None:
+                yield from bury(hand)
+            elif event == DONE:
+                if hand.busy:  # later they may be done, or free
+                    waiting.append(hand.busy)
                 employ(hand)
-            elif event is None:  # it died
-                hands.remove(hand)
-                left = tuple((number, run) for number, run in hand.group if number in open_)
-                if len(left) == 1:
-                    ((number, _),) = left
-                    deaths[number] += 1
-                    if deaths[number] == DEATHS:
-                        open_.discard(number)
-                        why = f"its process died {DEATHS} times, last with exit code {hand.process.returncode}"
-                        yield Event("fails", number, text=why)
-                        left = ()
-                # Halves: should one of them kill its process every time, it soon stands alone.
-                middle = (len(left) + 1) // 2
-                waiting.extend(half for half in (left[:middle], left[middle:]) if half)
-                if waiting:
-                    hands.append(Hand(hand.place, news))
-                    employ(hands[-1])
-            elif event.what == "busy":  # another process has it: later it may be done, or free
-                waiting.append(((event.run, runs[event.run]),))
-            else:
+            elif event.what == "busy":
+                hand.busy += ((event.run, runs[event.run]),)
+                if event.run not in told:
+                    told.add(event.run)
+                    yield event
+            elif event.run in shares:
+                hand.heard = time.monotonic()
                 if event.what in ("ends", "fails"):
-                    open_.discard(event.run)
+                    del shares[event.run]
+                else:
+                    shares[event.run] = event.share
                 yield event
     finally:
         _dismiss(hands)

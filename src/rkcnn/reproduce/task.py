@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,15 +16,17 @@ import torch
 from rkcnn.data.images import Images
 from rkcnn.error import InputError
 from rkcnn.record.run import Run, read_run
-from rkcnn.reproduce.event import Event
+from rkcnn.reproduce.event import Event, fail
 from rkcnn.reproduce.parcel import Parcel, pack_checkpoints, pack_results, unpack_checkpoints
 from rkcnn.reproduce.reporter import Reporter
+from rkcnn.reproduce.scratch import scratch_folder
 from rkcnn.run.job import Job
 from rkcnn.run.place import keep_freed_memory
 from rkcnn.run.together import Way, train_together
 from rkcnn.train.fit import Stopped
 
 Facts = dict[str, Any]  # numbers, text, arrays: what any version of rkcnn can be sent
+REMEDY = "free some space there or name another --store"
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def carry_out_far(
 
     def send(parcel: Parcel) -> None:
         if task.store is not None:
-            unpack_checkpoints(task.store / task.run.folder, parcel)
+            unpack_checkpoints(task.store / task.run.folder, parcel, REMEDY)
             return
         wait()  # one on its way at a time, so that a slow network has time for it
         sent.append(mailbox.keep.remote(task.place, parcel))
@@ -108,16 +109,15 @@ def carry_out_far(
             sent.pop()
 
     try:
-        with tempfile.TemporaryDirectory(prefix=f"rkcnn-{os.getpid()}-") as scratch:
-            folder = Path(scratch) / task.run.folder
+        with scratch_folder() as scratch:
+            folder = scratch / task.run.folder
             unpack_checkpoints(folder, checkpoints)
             if task.store is not None:
                 unpack_checkpoints(folder, pack_checkpoints(task.store / task.run.folder))
-            way = Way(Path(scratch), task.device, task.engine, keep_seconds=task.keep_seconds)
+            way = Way(scratch, task.device, task.engine, keep_seconds=task.keep_seconds)
             with suppress(Stopped):
                 train_together([task.run], images_of(training), images_of(test), way, Sender(task, tell, send))
             wait()
             return (last[0].to_json(), pack_results(folder)) if last else None
     except (InputError, RuntimeError, OSError) as error:
-        text = " ".join(f"{error}".split()) or type(error).__name__
-        return Event("fails", task.place, text=text).to_json(), {}
+        return fail(task.place, error).to_json(), {}

@@ -24,27 +24,30 @@ from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
 from rkcnn.record.lock import Locked
 from rkcnn.record.run import Run, read_run
-from rkcnn.reproduce.event import Event
+from rkcnn.reproduce.event import Event, fail
 from rkcnn.reproduce.reporter import Reporter
 from rkcnn.run.place import keep_freed_memory
 from rkcnn.run.together import Way, train_together
 from rkcnn.train.fit import Stopped
 
-BUSY = 2.0  # seconds before a run that another process has is asked for again
 DONE = Event("idle", -1)  # the order is carried out, as far as it can be
+
+Group = tuple[tuple[int, Run], ...]  # each with its place in the driver's list
 
 
 @dataclass(frozen=True)
 class Order:
-    """Runs of one data set, each with its place in the driver's list, and how to carry them out."""
+    """Runs of one data set, how to carry them out, and how long to pause where another process has some of them."""
 
-    runs: tuple[tuple[int, Run], ...]
+    runs: Group
     way: Way
     sources: Sources
+    pause: float  # seconds
 
     def to_json(self) -> str:
         runs = [(place, run.as_dict()) for place, run in self.runs]
-        return json.dumps({"runs": runs, "way": asdict(self.way), "sources": asdict(self.sources)}, default=str)
+        facts = {"runs": runs, "way": asdict(self.way), "sources": asdict(self.sources), "pause": self.pause}
+        return json.dumps(facts, default=str)
 
 
 def read_order(line: str) -> Order:
@@ -52,7 +55,8 @@ def read_order(line: str) -> Order:
     way, sources = facts["way"], facts["sources"]
     way["out"] = Path(way["out"])
     sources["data_dir"] = sources["data_dir"] and Path(sources["data_dir"])
-    return Order(tuple((place, read_run(run)) for place, run in facts["runs"]), Way(**way), Sources(**sources))
+    runs = tuple((place, read_run(run)) for place, run in facts["runs"])
+    return Order(runs, Way(**way), Sources(**sources), facts["pause"])
 
 
 def carry_out(
@@ -60,25 +64,38 @@ def carry_out(
 ) -> None:
     """Train an order's runs together; should that fail, each by itself, so that one does not take others down.
 
-    One that another process has is left out, and told as busy.
+    One that another process has is left out, and told as busy. None is told to end twice.
     """
-    groups = [order.runs]
+    closed: set[int] = set()  # ended, or busy
+
+    def note(event: Event) -> None:
+        if event.run in closed:  # one that diverged stays among those that move
+            return
+        if event.what in ("ends", "busy"):
+            closed.add(event.run)
+        tell(event)
+
+    groups, busy = [order.runs], False
     while groups:
-        group = groups.pop()
+        group = tuple((place, run) for place, run in groups.pop() if place not in closed)
+        if not group:
+            continue
         places = {run: place for place, run in group}
         try:
             training, test = sets(group[0][1].data, order.sources)
-            train_together(list(places), training, test, order.way, Reporter(places, tell))
+            train_together(list(places), training, test, order.way, Reporter(places, note))
         except Locked as lock:
-            time.sleep(BUSY)
-            tell(next(Event("busy", place) for place, run in group if order.way.out / run.folder == lock.folder))
-            if others := tuple((place, run) for place, run in group if order.way.out / run.folder != lock.folder):
-                groups.append(others)
+            held = next(place for place, run in group if order.way.out / run.folder == lock.folder)
+            note(Event("busy", held, text=f"{lock.holder} has it"))
+            groups.append(group)
+            busy = True
         except (InputError, RuntimeError, OSError) as error:
             if len(group) > 1:
                 groups.extend((one,) for one in reversed(group))
             else:
-                tell(Event("fails", group[0][0], text=" ".join(f"{error}".split()) or type(error).__name__))
+                tell(fail(group[0][0], error))
+    if busy:
+        time.sleep(order.pause)  # before the driver asks for them again
 
 
 def main() -> None:
