@@ -5,23 +5,77 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from digits import write_digits
+from rkcnn.data.images import Images
+from rkcnn.data.load import load
 from rkcnn.data.sources import Sources
+from rkcnn.record.lock import locked
 from rkcnn.record.run import Run
 from rkcnn.record.standing import BEGUN, standing
-from rkcnn.reproduce.event import read_event
-from rkcnn.reproduce.worker import Order, read_order
+from rkcnn.reproduce import worker
+from rkcnn.reproduce.event import Event, read_event
+from rkcnn.reproduce.reporter import Reporter
+from rkcnn.reproduce.worker import Order, carry_out, read_order
 from rkcnn.run.together import Way
 from rkcnn.train.recipe import recipe_of
 
 
 def test_an_order_is_a_line() -> None:
     runs = tuple(enumerate(Run("mnist", "ResNet@k=4", recipe_of("paper-mnist"), seed) for seed in (0, 1)))
-    order = Order(runs, Way(Path("out"), "cuda:1", "graph"), Sources(Path("data"), offline=True))
+    order = Order(runs, Way(Path("out"), "cuda:1", "graph"), Sources(Path("data"), offline=True), 2.0)
     assert "\n" not in order.to_json()
     assert read_order(order.to_json()) == order
+
+
+RECIPE = recipe_of("smoke", {"most_steps": "2"})
+
+
+@pytest.fixture
+def order(tmp_path: Path) -> Order:
+    runs = tuple(enumerate(Run("mnist-mini", "Identity@k=4", RECIPE, seed) for seed in range(4)))
+    return Order(runs, Way(tmp_path, "cpu", "eager"), Sources(), 0.0)
+
+
+def told(order: Order) -> list[Event]:
+    events: list[Event] = []
+    carry_out(order, load, events.append)
+    return [event for event in events if event.what in ("ends", "fails", "busy")]
+
+
+def test_a_group_that_falls_apart_tells_each_end_once(order: Order) -> None:
+    """Two have ended, in the group, when the third can't go on."""
+    folder = order.way.out / order.runs[2][1].folder
+    folder.mkdir(parents=True)
+    (folder / "checkpoint-00000-000000.json").write_text("{")
+    events = told(order)
+    assert [(event.what, event.run) for event in events] == [("ends", 0), ("ends", 1), ("fails", 2), ("ends", 3)]
+    assert "is damaged" in events[2].text
+
+
+def test_those_that_another_process_has_are_told_with_its_number(order: Order) -> None:
+    carry_out(replace(order, runs=order.runs[:1]), load, lambda event: None)  # so one is found
+    with locked(order.way.out / order.runs[1][1].folder), locked(order.way.out / order.runs[2][1].folder):
+        events = told(order)
+    assert [(event.what, event.run) for event in events] == [("ends", 0), ("busy", 1), ("busy", 2), ("ends", 3)]
+    assert events[1].text == f"process {os.getpid()} has it"
+
+
+def test_one_that_diverged_moves_no_more(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside others on a GPU it stays among the jobs that are looked at."""
+
+    def train(runs: list[Run], training: Images, test: Images, way: Way, observer: Reporter) -> None:
+        for what in ("begins", "ends", "moves"):
+            observer._tell(Event(what, 0))
+
+    monkeypatch.setattr(worker, "train_together", train)
+    events: list[Event] = []
+    carry_out(order, load, events.append)
+    assert events == [Event("begins", 0), Event("ends", 0)]
 
 
 def test_when_its_driver_dies_it_keeps_and_leaves(tmp_path: Path) -> None:
@@ -39,7 +93,7 @@ def test_when_its_driver_dies_it_keeps_and_leaves(tmp_path: Path) -> None:
     assert process.stdin is not None
     assert process.stdout is not None
     with process:
-        order = Order(((7, run),), Way(out, "cpu", keep_seconds=1e9), Sources())
+        order = Order(((7, run),), Way(out, "cpu", keep_seconds=1e9), Sources(), 0.0)
         print(order.to_json(), file=process.stdin, flush=True)
         for line in process.stdout:
             event = read_event(line)
