@@ -97,15 +97,29 @@ def test_stopped_or_killed_every_run_ends_as_it_would_alone(
         assert weights(tmp_path, run) == weights(alone, run)
 
 
-def test_one_that_cannot_be_trained_takes_no_other_down(runs: list[Run], tmp_path: Path) -> None:
-    missing = Run("npz:/nowhere/digits.npz", SPECS[0], runs[0].recipe, 0)
-    wild = Run(runs[0].data, SPECS[0], recipe_of("mini", {**CHANGES, "lr": "10000"}), 0)
-    news = {event.run: event for event in begin([missing, wild, runs[0]], tmp_path) if event.what in ("ends", "fails")}
-    assert news[0].what == "fails"
-    assert "/nowhere/digits.npz" in news[0].text
-    assert news[1].what == "ends"
-    assert news[1].text.startswith("diverged: the loss is not finite at epoch 1")
-    assert news[2] == Event("ends", 2, 1.0, read_result(tmp_path / runs[0].folder / "result.json").error, "finished")
+def test_one_that_cannot_be_trained_takes_no_other_down_and_one_that_another_process_has_is_waited_for(
+    runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "BUSY", 0.0)
+    held = runs[0]
+    missing = Run("npz:/nowhere/digits.npz", SPECS[0], held.recipe, 0)
+    wild = Run(held.data, SPECS[0], recipe_of("mini", {**CHANGES, "lr": "10000"}), 0)
+    events = []
+    with ExitStack() as other:
+        other.enter_context(locked(tmp_path / held.folder))
+        for event in begin([held, missing, wild], tmp_path):
+            events.append(event)
+            if event.run == 2:
+                other.close()
+    assert events[0] == Event("busy", 0, text=f"process {os.getpid()} has it")
+    assert [event.what for event in events].count("busy") == 1
+    news = {event.run: event for event in events}
+    error = read_result(tmp_path / held.folder / "result.json").error
+    assert news[0] == events[-1] == Event("ends", 0, 1.0, error, "finished")
+    assert news[1].what == "fails"
+    assert "/nowhere/digits.npz" in news[1].text
+    assert news[2].what == "ends"
+    assert news[2].text.startswith("diverged: the loss is not finite at epoch 1")
 
 
 STUB = """
@@ -190,22 +204,6 @@ if count == 1:
     ]
     assert [event.run for event in events if event.what == "dies"] == [0, 3]
     assert sorted(event.run for event in events if event.what == "ends") == [0, 1, 2, 3]
-
-
-def test_a_run_that_another_process_has_is_waited_for(
-    runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(local, "BUSY", 0.0)
-    events = []
-    with ExitStack() as held:
-        held.enter_context(locked(tmp_path / runs[0].folder))
-        for event in begin(runs[:1], tmp_path):
-            events.append(event)
-            if event.what == "busy":
-                held.close()  # the other process is done with it
-    assert events[0] == Event("busy", 0, text=f"process {os.getpid()} has it")
-    assert [event.what for event in events].count("busy") == 1
-    assert events[-1].what == "ends"
 
 
 def test_silence_is_worth_a_word_of_the_first_that_still_trains(
