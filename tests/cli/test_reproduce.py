@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rkcnn.cli.reproduce import MARKS
+from rkcnn.cli.plan import MARKS
 
 Run = Callable[..., tuple[int, str, str]]
 COMMAND = [sys.executable, "-m", "rkcnn", "reproduce", "mnist", "--recipe", "smoke", "--rows", "RKCNN-R*", "--out"]
