@@ -40,7 +40,8 @@ def main(arguments: list[str] | None = None) -> None:
         try:
             app(arguments, exit_on_error=False, print_error=False)
         finally:
-            sys.stdout.flush()  # here, where a pipe that was closed can be caught
+            if sys.stdout is not None:  # None where the shell closed it: `>&-`
+                sys.stdout.flush()  # here, where a pipe that was closed can be caught
     except BrokenPipeError:  # the reader, say `head`, has all it wants
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more as it ends
         sys.exit(PIPE)

@@ -13,6 +13,11 @@ from rkcnn.cli.summary import clock, percent
 from rkcnn.record.run import Run
 from rkcnn.reproduce.event import Event
 
+WORDS = {
+    "silent": "nothing was heard for ten minutes; an evaluation may take so long",
+    "busy": "another process has it; it is asked for again until it is done",
+    "dies": "its process died; it goes on from its last checkpoint",
+}
 PAUSE = 30.0  # seconds between two lines on the whole, where there is no bar
 
 
@@ -47,15 +52,16 @@ class Board:
     def hear(self, event: Event) -> None:
         number, run = event.run, self.runs[event.run]
         name = f"{run.spec}  seed {run.seed}"
-        if event.what == "silent":
-            self._say(f"silent    {name}  nothing was heard of it for ten minutes; an evaluation may take so long")
+        if event.what in WORDS:
+            self._say(f"{event.what:9} {name}  {event.text or WORDS[event.what]}")
             return
         self.shares[number] = event.share
         if event.what == "begins":
             self._first.setdefault(number, event.share)
             where = f", continues at {100 * event.share:.0f} %" if event.share else ""
             self._say(f"begins    {name}{where}" + (f"  ({event.text})" if event.text else ""))
-            self._bars[number] = self._progress.add_task(name, total=1.0, news="")
+            if number not in self._bars:  # else it begins once more, its process having died
+                self._bars[number] = self._progress.add_task(name, total=1.0, news="")
         elif event.what == "ends":
             self.ended[number] = event.text
             self._say(f"ends      {name}  {outcome(event)}")
@@ -77,13 +83,15 @@ class Board:
     @property
     def share(self) -> float:
         """Of the whole, weighted."""
-        return self._weigh(dict(enumerate(self.shares))) / sum(self.weights)
+        shares = {n: 1.0 if n in self.ended else share for n, share in enumerate(self.shares)}
+        return self._weigh(shares) / sum(self.weights)
 
     def news(self) -> str:
         """3 of 95 runs, 4 %, 1:02:03 left."""
         parts = [f"{len(self.ended)} of {len(self.runs)} runs", f"{100 * self.share:.0f} %"]
-        done = self._weigh({n: self.shares[n] - first for n, first in self._first.items()})
-        left = self._weigh({n: 1 - share for n, share in enumerate(self.shares) if n not in self.failed})
+        done = self._weigh({n: self.shares[n] - first for n, first in self._first.items() if n not in self.failed})
+        over = {*self.ended, *self.failed}  # one that diverged has steps left that nobody will do
+        left = self._weigh({n: 1 - share for n, share in enumerate(self.shares) if n not in over})
         if done > 0:
             parts.append(f"{clock(left * (time.monotonic() - self._began) / done)} left")
         return ", ".join(parts)
@@ -93,7 +101,10 @@ class Board:
 
     def _say(self, line: str) -> None:
         self._said = time.monotonic()
-        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+        try:
+            self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+        except OSError:  # the disk that the log is on is full, say: the runs go on, unseen
+            self.console.quiet = True
 
 
 def outcome(event: Event) -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from pathlib import Path
-from statistics import mean, stdev
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from rkcnn.cli.data import FromSources
+from rkcnn.cli.plan import MARKS, describe, show_plan, summarise
+from rkcnn.data.disk import writing_to
 from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
 
@@ -21,13 +24,7 @@ if TYPE_CHECKING:
 
     from rkcnn.record.result import Result
     from rkcnn.record.run import Run
-    from rkcnn.record.table import Table
     from rkcnn.reproduce.event import Event
-
-MARKS = {
-    "smoke": "SMOKE: forty steps on the bundled digits; shows that everything runs, and says nothing about accuracy",
-    "fast": "FAST: a short recipe of our own; not the paper's, and not to be compared with its numbers",
-}
 
 
 def reproduce(
@@ -82,12 +79,13 @@ def reproduce(
         raise InputError(f"--on {on} given; a table runs on local or on ray")
     if on == "local" and (address or store):
         raise InputError(f"--{'address' if address else 'store'} given with --on local; it goes with --on ray")
-    if out.exists() and not out.is_dir():
-        raise InputError(f"--out {out} given, and that is a file; name a folder")
+    for name, folder in (("--out", out), ("--store", store)):
+        if folder is not None:
+            _check_folder(name, folder)
     chosen = find_table(table)
     runs = chosen.runs(recipe, rows, seeds)
     console = make_console()
-    stand = stand_of(runs, out)
+    stand = stand_of(runs, out, store)
     waiting = [run for run, state in stand.items() if state in (NEW, BEGUN)]
     failed = {run: str(state) for run, state in stand.items() if isinstance(state, InputError)}
     finished = sum(isinstance(state, Result) for state in stand.values())
@@ -105,15 +103,33 @@ def reproduce(
         try:
             failed |= _go(console, waiting, out, on, device, engine, address, store, sources)
         except (KeyboardInterrupt, SystemExit) as stop:
-            done = sum(isinstance(state, Result) for state in stand_of(runs, out).values())
+            done = sum(isinstance(state, Result) for state in stand_of(runs, out, store).values())
             print(f"rkcnn: stopped with {done} of {len(runs)} runs done; the same command continues", file=sys.stderr)
             return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
-    for line in summarise(stand_of(runs, out)):
+    stand = stand_of(runs, out, store)
+    for line in summarise(stand):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     if recipe in MARKS:
         print(MARKS[recipe])
-    print(f"next      rkcnn report {table} --from {out}" + f" --recipe {recipe}" * (recipe != "paper"))
+    if any(isinstance(state, Result) for state in stand.values()):
+        print(f"next      rkcnn report {table} --from {out}" + f" --recipe {recipe}" * (recipe != "paper"))
     return 1 if failed else 0
+
+
+def _check_folder(name: str, folder: Path) -> None:
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"{name} {folder} given, and that is a file; name a folder")
+    except OSError as error:
+        raise InputError(f"{name} {folder} given, and it can't be looked at: {error.strerror}; name another") from None
+
+
+def _make_folder(name: str, folder: Path) -> None:
+    """Whether runs can be kept there is found out before any is begun."""
+    with writing_to(folder, f"name another {name}"):
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def make_console() -> Console:
@@ -130,14 +146,14 @@ def make_console() -> Console:
     return Screen()
 
 
-def stand_of(runs: Sequence[Run], out: Path) -> dict[Run, Result | str | InputError]:
+def stand_of(runs: Sequence[Run], out: Path, store: Path | None) -> dict[Run, Result | str | InputError]:
     """How far each run has come; where a result can't be taken, why not."""
     from rkcnn.record.standing import standing
 
     found: dict[Run, Result | str | InputError] = {}
     for run in runs:
         try:
-            found[run] = standing(run, out)
+            found[run] = standing(run, out, store)
         except InputError as error:
             found[run] = error
     return found
@@ -165,11 +181,17 @@ def _go(
     from rkcnn.reproduce.estimate import count_flops
     from rkcnn.run.together import Way
     from rkcnn.run.train import check_fit
+    from rkcnn.train.engine import ENGINES
 
+    if engine not in ENGINES:
+        raise InputError(f"no engine {engine!r}; engines are {', '.join(ENGINES)}")
     training, _ = load(runs[0].data, sources, progress=Progress(sys.stderr))
     for spec in dict.fromkeys(run.spec for run in runs):
         check_fit(spec, training)
     flops = {spec: count_flops(spec, find(runs[0].data)) for spec in {run.spec for run in runs}}
+    for name, folder in (("--out", out), ("--store", store)):
+        if folder is not None:
+            _make_folder(name, folder)
     way = Way(out, device, engine)
     if on == "ray":
         from rkcnn.reproduce.on_ray import reproduce_on_ray
@@ -180,66 +202,10 @@ def _go(
 
         events = reproduce_here(runs, way, sources)
     with closing(events), Board(console, runs, [float(flops[run.spec]) for run in runs]) as board:
-        for event in events:
-            board.hear(event)
+        try:
+            for event in events:
+                board.hear(event)
+        except KeyboardInterrupt:
+            print("rkcnn: stopping; every run keeps where it stands", file=sys.stderr)
+            raise
     return {runs[number]: why for number, why in board.failed.items()}
-
-
-def describe(table: Table, pace: str, runs: Sequence[Run], stand: str) -> Iterator[str]:
-    """What will happen."""
-    from rkcnn.record.run import recipe_text
-
-    if pace in MARKS:
-        yield MARKS[pace]
-    networks, seeds = len({run.spec for run in runs}), len({run.seed for run in runs})
-    recipe = recipe_text(runs[0].recipe.as_dict())
-    yield f"table     {table.name}: {table.about}"
-    yield f"runs      {networks} networks x {seeds} seed{'s' * (seeds > 1)} on {runs[0].data}, by {recipe}; {stand}"
-
-
-def show_plan(runs: Sequence[Run], waiting: Sequence[Run], device: str) -> Iterator[str]:
-    """Row by row: how many runs are left, and about how long they take on this machine."""
-    from rkcnn.cli.summary import clock
-    from rkcnn.data.load import find
-    from rkcnn.reproduce.estimate import count_flops, measure_rate, training_flops
-    from rkcnn.reproduce.local import places_for
-
-    specs = list(dict.fromkeys(run.spec for run in runs))
-    flops = {spec: count_flops(spec, find(runs[0].data)) for spec in specs}
-    places = places_for(device, len(waiting))
-    rate = measure_rate(waiting, flops, places[0]) * len(places) if waiting else 1.0
-    width = max(map(len, specs))
-    total = 0.0
-    yield f"{'network':{width}}  {'MFLOPs':>9}  {'left':>4}  {'about':>9}"
-    for spec in specs:
-        left = [run for run in waiting if run.spec == spec]
-        seconds = sum(training_flops(run, flops[spec]) for run in left) / rate
-        total += seconds
-        yield f"{spec:{width}}  {flops[spec] / 1e6:9.1f}  {len(left):4}  {clock(seconds):>9}"
-    where = places[0].device if len(places) == 1 else f"{len(places)} x {places[0].device}"
-    yield f"{'all':{width}}  {'':9}  {len(waiting):4}  {clock(total):>9}  on {where}"
-    yield (
-        f"The times are FLOPs over the {rate / 1e9:,.0f} GFLOP/s of a few steps just timed here: a guess within a "
-        "factor of two or three, and too short where the data decides how long a solver takes."
-    )
-
-
-def summarise(stand: dict[Run, Result | str | InputError]) -> Iterator[str]:
-    """Each network's errors: last epoch, mean and deviation over its seeds."""
-    from rkcnn.cli.summary import percent
-    from rkcnn.record.result import Result
-
-    width = max(len(run.spec) for run in stand)
-    yield ""
-    yield f"{'network':{width}}  {'error, last epoch':>21}  {'best epoch':>10}  runs"
-    for spec in dict.fromkeys(run.spec for run in stand):
-        found = [state for run, state in stand.items() if run.spec == spec]
-        results = [state for state in found if isinstance(state, Result)]
-        last = [result.error for result in results if result.error is not None]
-        best = [result.error_best for result in results if result.finished and result.error_best is not None]
-        spread = f" +- {100 * stdev(last):.2f}" if len(last) > 1 else ""
-        words = [f"{len(last)} of {len(found)}"]
-        if diverged := len(results) - len(last):
-            words.append(f"{diverged} diverged")
-        error = f"{100 * mean(last):.2f}{spread} %" if last else "-"
-        yield f"{spec:{width}}  {error:>21}  {percent(mean(best)) if best else '-':>10}  {', '.join(words)}"

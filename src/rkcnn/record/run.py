@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,21 @@ def read_run(facts: dict[str, Any]) -> Run:
     """What `as_dict` wrote."""
     recipe = {**facts["recipe"], "milestones": tuple(facts["recipe"]["milestones"])}
     return Run(facts["data"], facts["spec"], Recipe(**recipe), facts["seed"])
+
+
+def fill_run(facts: dict[str, Any]) -> dict[str, Any]:
+    """What a record says of its run, to be compared with `as_dict`: a recipe field from before it existed is a default.
+
+    Fields that this version doesn't know stay, so such a record is of another run.
+    """
+    return {**facts, "recipe": {**_DEFAULTS, **facts["recipe"]}}
+
+
+_DEFAULTS: dict[str, Any] = {
+    each.name: list(each.default) if isinstance(each.default, tuple) else each.default
+    for each in fields(Recipe)
+    if each.default is not MISSING
+}
 
 
 def recipe_text(values: dict[str, Any]) -> str:

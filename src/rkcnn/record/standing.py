@@ -6,18 +6,22 @@ from pathlib import Path
 
 from rkcnn.error import InputError
 from rkcnn.record.result import Result, read_result
-from rkcnn.record.run import Run, read_run, recipe_text
+from rkcnn.record.run import Run, fill_run, recipe_text
 
 NEW, BEGUN = "new", "begun"
 
 
-def standing(run: Run, out: Path) -> Result | str:
-    """Its result, or whether it has begun."""
+def standing(run: Run, out: Path, store: Path | None = None) -> Result | str:
+    """Its result, or whether it has begun; checkpoints may lie in a store, too."""
     folder = out / run.folder
     path = folder / "result.json"
-    if path.exists():
-        result = read_result(path)
-        if read_run(result.run) != run:
-            raise InputError(f"{path} is of another run, made by {recipe_text(result.run['recipe'])}; move it away")
-        return result
-    return BEGUN if any(folder.glob("checkpoint-*.json")) else NEW
+    try:
+        if path.exists():
+            result = read_result(path)
+            if fill_run(result.run) != run.as_dict():
+                raise InputError(f"{path} is of another run, made by {recipe_text(result.run['recipe'])}; move it away")
+            return result
+        places = (out,) if store is None else (out, store)
+        return BEGUN if any(any((place / run.folder).glob("checkpoint-*.json")) for place in places) else NEW
+    except OSError as error:
+        raise InputError(f"{folder} can't be looked into: {error.strerror}; name another --out") from None

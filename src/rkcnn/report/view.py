@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from rkcnn.error import InputError
 from rkcnn.record.memory import Memory, find_memories
 from rkcnn.record.result import Result, find_results
-from rkcnn.record.run import Run
+from rkcnn.record.run import Run, fill_run
 from rkcnn.record.table import PACES, Table
 from rkcnn.report.cells import cells
 from rkcnn.report.errors import PLACES, PrintedError, printed_error
 from rkcnn.report.statistics import Sample
-from rkcnn.train.recipe import Recipe
 
 FAMILIES = {
     "RKNet": "RK-Net",
@@ -149,7 +147,7 @@ def _rows(table: Table, records: Found, pace: str, memories: Mapping[str, Memory
 def _count_others(table: Table, records: Found, pace: str) -> dict[str, int]:
     """By recipe; one with the table's name has other fields."""
     run = table.runs(pace)[0]
-    found = [fill_run(result) for _, result in records if result.run["data"] == run.data]
+    found = [fill_run(result.run) for _, result in records if result.run["data"] == run.data]
     recipes = [each["recipe"] for each in found if each["spec"] in table.specs]
     names = (each["name"] for each in recipes if each != run.as_dict()["recipe"])
     changed = f"{run.recipe.name} with fields overridden"
@@ -184,19 +182,7 @@ def _row(table: Table, runs: Sequence[Run], known: Found) -> Row:
 
 def _is_of(result: Result, run: Run) -> bool:
     """Whether a result is of exactly this run, but for its seed."""
-    return {**fill_run(result), "seed": run.seed} == run.as_dict()
-
-
-def fill_run(result: Result) -> dict[str, Any]:
-    """The run of a result; a recipe field from before it existed had the default."""
-    return {**result.run, "recipe": {**_DEFAULTS, **result.run["recipe"]}}
-
-
-_DEFAULTS: dict[str, Any] = {
-    each.name: list(each.default) if isinstance(each.default, tuple) else each.default
-    for each in fields(Recipe)
-    if each.name not in ("name", "epochs", "batch", "lr")
-}
+    return {**fill_run(result.run), "seed": run.seed} == run.as_dict()
 
 
 def _label(place: str, spec: str) -> str:

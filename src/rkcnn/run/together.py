@@ -14,7 +14,7 @@ from rkcnn.data.images import Images
 from rkcnn.error import InputError
 from rkcnn.record.lock import locked
 from rkcnn.record.result import Result, read_result
-from rkcnn.record.run import Run, read_run
+from rkcnn.record.run import Run, fill_run
 from rkcnn.run.conclude import conclude
 from rkcnn.run.job import Job, checksums, start_job
 from rkcnn.run.observer import Observer
@@ -93,7 +93,7 @@ def _take(run: Run, folder: Path, content: dict[str, str], again: bool, stack: E
         done.replace(folder / "result.before.json")
         return None
     result = read_result(done)
-    if read_run(result.run) != run:
+    if fill_run(result.run) != run.as_dict():
         raise InputError(f"{done} is not of {run.folder}; name another --out or give --again")
     if any(result.data.get(name, value) != value for name, value in content.items()):
         raise InputError(f"{folder} holds a result of other images; name another --out or give --again")
