@@ -33,7 +33,7 @@ class Check(NamedTuple):
         """What has to be read with `text`: that the paper's cell is another, or that there is no other."""
         if self.state == "not counted":
             return "the paper's"
-        return f"{self.state}: the paper has {self.printed}" if self.state in ("slip", "differs") else ""
+        return f"{self.state}: paper {self.printed}" if self.state in ("slip", "differs") else ""
 
 
 def check_costs(view: View, row: Row) -> tuple[Check, Check]:

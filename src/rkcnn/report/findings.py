@@ -22,14 +22,21 @@ class Statement(NamedTuple):
 
 
 def say_coverage(view: View, contrasts: Sequence[Contrast]) -> str:
-    """How much was run, and why nothing is compared, where nothing is."""
+    """How much was run and what came of it in a line, or why nothing is compared."""
     runs = sum(len(row.results) + len(row.diverged) for row in view.rows)
     rows = sum(bool(row.results or row.diverged) for row in view.rows)
     start = f"{count(runs, 'run')} of {rows} of {len(view.rows)} networks"
-    if contrasts or not runs:
+    if not runs:
         return f"{start}."
+    if contrasts:
+        against = " and ".join(dict.fromkeys(contrast.reference.label for contrast in contrasts))
+        apart = [contrast.difference.value > 0 for contrast in contrasts if contrast.separable]
+        numbers = (apart.count(True), apart.count(False), len(contrasts) - len(apart))
+        more, less, level = (str(number or "none") for number in numbers)
+        return f"{start}. Against {against}, {more} of {len(contrasts)} err more, {less} less; {level} can't be told apart."
     *_, why = note_comparisons(view, contrasts)
-    return f"{start}; nothing to compare yet. {why}" if view.pace != "smoke" else f"{start}. {why}"
+    so_far = "nothing to compare" if view.pace == "smoke" else "nothing to compare yet"
+    return f"{start}; {so_far}: {why.removeprefix('No comparison: ')}"
 
 
 def say_shown(view: View, contrasts: Sequence[Contrast]) -> Iterator[Statement]:

@@ -86,7 +86,8 @@ def draw_frontier(view: View, cost: Cost) -> Figure | None:
     stairs = _draw_stairs(axes, [place for place, point in zip(places, points, strict=True) if point.row.whole])
     if not all(point.row.whole for point in points):
         axes.plot([], [], "o", color=GREY, fillstyle="none", linestyle="none", label="some of its runs diverged")
-    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)  # inside it would lie over a name
+    if axes.get_legend_handles_labels()[0]:
+        figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)  # inside it would lie over a name
     colours = [look_of(point.row.family).colour for point in points]
     names = place_labels(axes, places, [point.row.label for point in points], colours, [*bars, *stairs])
     for point, name in zip(points, names, strict=True):
