@@ -33,7 +33,8 @@ def say_coverage(view: View, contrasts: Sequence[Contrast]) -> str:
         apart = [contrast.difference.value > 0 for contrast in contrasts if contrast.separable]
         numbers = (apart.count(True), apart.count(False), len(contrasts) - len(apart))
         more, less, level = (str(number or "none") for number in numbers)
-        return f"{start}. Against {against}, {more} of {len(contrasts)} err more, {less} less; {level} can't be told apart."
+        found = f"{more} of {len(contrasts)} err more, {less} less; {level} can't be told apart"
+        return f"{start}. Against {against}, {found}."
     *_, why = note_comparisons(view, contrasts)
     so_far = "nothing to compare" if view.pace == "smoke" else "nothing to compare yet"
     return f"{start}; {so_far}: {why.removeprefix('No comparison: ')}"

@@ -105,7 +105,9 @@ def _draw_bars(axes: Axes, points: Sequence[Point], places: Sequence[Place]) -> 
         colour, marker, size = look_of(point.row.family)
         if point.error.std is not None:
             half = 100 * point.error.std
-            _, caps, (bar,) = axes.errorbar(x, y, half, color=colour, elinewidth=1.2, capsize=2.5, zorder=2)
+            _, caps, (bar,) = axes.errorbar(
+                x, y, half, fmt="none", ecolor=colour, elinewidth=1.2, capsize=2.5, zorder=2
+            )
             for number, part in enumerate((*caps, bar)):
                 part.set_gid(f"bar-{point.at}-{number}")  # fades on the page with its point
             bars.append(((x, y - half), (x, y + half)))

@@ -9,11 +9,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIZE = 10
-_LETTER = 0.09  # inches of a letter at that size; digits of DejaVu Sans have 0.088, most letters less
+NARROWEST = 20  # letters: no name of a network is broken
 
 
 def write_headline(figure: Figure, *lines: str) -> None:
-    """Over the whole width, each line begun anew; empty ones are left out."""
-    room = int((figure.get_figwidth() - 0.2) / _LETTER)
-    text = "\n".join(part for line in lines for part in wrap(line, room, break_on_hyphens=False))
-    figure.suptitle(text, fontsize=SIZE, parse_math=False)
+    """Centred over the whole figure, each line begun anew, and broken as often as its width asks for."""
+    headline = figure.suptitle("", fontsize=SIZE, parse_math=False)
+    for room in range(max(NARROWEST, *map(len, lines)), NARROWEST - 1, -1):
+        headline.set_text("\n".join(part for line in lines for part in wrap(line, room, break_on_hyphens=False)))
+        if headline.get_window_extent().width < 0.97 * figure.bbox.width:
+            return

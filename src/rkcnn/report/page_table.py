@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -120,7 +121,8 @@ def _break(text: str) -> str:
 
 
 def _cost(check: Check) -> Cell:
-    return Cell(check.text.replace(" ", TIED), _number(check), check.remark, check.why)
+    text, remark = (re.sub(r"(?<=\d) ", TIED, part) for part in (check.text, check.remark))
+    return Cell(text, _number(check), remark, check.why)
 
 
 def _number(check: Check) -> float | None:

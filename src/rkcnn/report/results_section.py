@@ -53,10 +53,8 @@ def _describe(view: View, records: Found) -> Iterator[str]:
     shown = [_list(statement) for statement in say_shown(view, contrasts)]
     if not contrasts:
         shown.append("No two rows can be compared yet.")
-    for head, lines in (
-        ("What they show:", shown),
-        ("What they can't:", (note_sampling(view), NORMS, _say_absent(view))),
-    ):
+    limits = [note_sampling(view), NORMS, _say_absent(view)]
+    for head, lines in (("What they show:", shown), ("What they can't:", limits)):
         yield head
         yield "\n".join(f"- {line}" for line in lines if line)
     yield (
@@ -64,8 +62,8 @@ def _describe(view: View, records: Found) -> Iterator[str]:
         "numbers of runs that the paper itself prints ([docs/report.md](docs/report.md) has the rules). "
         '"Not separable" says that so few runs can\'t tell: it neither supports a claim nor speaks against it.'
     )
-    lines = ("| claim | our runs | the paper's own numbers |", "|---|---|---|")
-    yield "\n".join((*lines, *map(_say_claim, judge_claims(records, view.pace))))
+    heads = ("| claim | our runs | the paper's own numbers |", "|---|---|---|")
+    yield "\n".join((*heads, *map(_say_claim, judge_claims(records, view.pace))))
 
 
 def _introduce(view: View) -> str:
