@@ -53,28 +53,6 @@ def test_a_line_a_row_and_a_cell_a_head(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert one.cells[2].value == pytest.approx(0.00402)
     assert one.cells[8].below.replace("\u00a0", " ") == "differs: paper 52.23 K"
-    assert dict(one.facts) == {
-        "name": "ResNet@k=32",
-        "error, last epoch": "0.402 ± 0.019 %",
-        "error, best epoch": "0.382 ± 0.019 %",
-        "parameters": "1,234",
-        "FLOPs (2 × MAC)": "8.43 M an image",
-        "training": "65 s a run",
-        "seeds": "0, 1, 2, 3, 4",
-    }
-
-
-@pytest.mark.parametrize(
-    ("machine", "says"),
-    [
-        ({"together": 1}, "65 s a run"),
-        ({"together": 10}, "65 s for up to 10 runs side by side"),
-        ({}, "65 s, others may have run beside it"),
-    ],
-)
-def test_a_time_says_how_runs_were_packed(tmp_path: Path, machine: dict[str, int], says: str) -> None:
-    put_records(tmp_path, {"ResNet@k=32": (0.004,)}, machine=machine)
-    assert dict(lines(tmp_path)["ResNet@k=32"].facts)["training"] == says
 
 
 @pytest.mark.parametrize(
