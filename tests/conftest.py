@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,14 @@ MAY_SKIP = ("GPU", "timm", "../shared", "Chromium")  # everything else must be t
 
 
 torch.set_num_threads(1)  # two workers with two threads each on two cores run 6 times slower than with one each
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Data go to a folder of this session, not to the cache of whoever runs the tests."""
+    if "RKCNN_DATA" not in os.environ:  # xdist's workers inherit it
+        folder = tempfile.TemporaryDirectory(prefix="rkcnn-tests-")
+        os.environ["RKCNN_DATA"] = folder.name
+        config.add_cleanup(folder.cleanup)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

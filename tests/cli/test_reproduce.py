@@ -16,7 +16,18 @@ import pytest
 from rkcnn.cli.plan import MARKS
 
 Run = Callable[..., tuple[int, str, str]]
-COMMAND = [sys.executable, "-m", "rkcnn", "reproduce", "mnist", "--recipe", "smoke", "--rows", "RKCNN-R*", "--out"]
+COMMAND = [
+    sys.executable,
+    "-m",
+    "rkcnn",
+    "reproduce",
+    "mnist",
+    "--recipe",
+    "smoke",
+    "--rows",
+    "RKCNN-R-2@k=2?",
+    "--out",
+]
 MARK = "RKCNN_STARTED_FOR"
 ROWS = "Identity*,RKCNN-E-2@k=24,DenseNet*"
 
@@ -89,10 +100,15 @@ def test_a_result_that_cannot_be_taken_is_that_runs_trouble_alone(rkcnn: Run, ou
 
 
 def start(out: Path, until: str) -> subprocess.Popen[str]:
-    """Three rows on their way, at the first line that begins so."""
+    """Two rows on their way, at the first line that begins so."""
     settings = {**os.environ, "OMP_NUM_THREADS": "1", MARK: str(out)}
     process = subprocess.Popen(
-        [*COMMAND, str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=settings
+        [*COMMAND, str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=settings,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background job ignores it
     )
     assert process.stdout is not None
     next(line for line in process.stdout if line.startswith(until))
@@ -123,14 +139,15 @@ def test_a_reader_that_leaves_ends_it_with_141(tmp_path: Path) -> None:
 
 def test_ctrl_c_is_safe(tmp_path: Path) -> None:
     """It says how far it came, with 130; no worker is left behind, and the same command continues."""
-    process = start(tmp_path, "ends")
+    process = start(tmp_path, "begins")
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "of 3 runs done; the same command continues" in err
+    assert err.startswith("rkcnn: stopping; every run keeps where it stands\n")
+    assert "of 2 runs done; the same command continues" in err
     assert count_left(tmp_path) == 0
     done = subprocess.run([*COMMAND, str(tmp_path)], capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout.count(" 1 of 1") == 3
+    assert done.stdout.count(" 1 of 1") == 2
 
 
 def test_a_plan_trains_and_fetches_nothing(rkcnn: Run, tmp_path: Path) -> None:
@@ -153,6 +170,7 @@ def test_a_plan_trains_and_fetches_nothing(rkcnn: Run, tmp_path: Path) -> None:
         (["mnist", "--seeds", "0"], "--seeds 0 given"),
         (["mnist", "--rows", "Identity*,RKCN-*"], "no row of mnist matches 'RKCN-*'"),
         (["mnist", "--device", "cuda:9", "--plan"], "no device 'cuda:9' here"),
+        (["mnist", "--recipe", "smoke", "--engine", "steam"], "no engine 'steam'; engines are auto, eager"),
     ],
 )
 def test_bad_input(rkcnn: Run, tmp_path: Path, arguments: list[str], says: str) -> None:
@@ -167,3 +185,31 @@ def test_out_must_be_a_folder(rkcnn: Run, tmp_path: Path) -> None:
     code, _, err = rkcnn("reproduce", "mnist", "--recipe", "smoke", "--out", str(tmp_path / "file"))
     assert code == 2
     assert "file given, and that is a file; name a folder" in err
+
+
+def test_a_place_where_nothing_can_be_kept_is_found_out_first(rkcnn: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    words = ("reproduce", "mnist", "--recipe", "smoke", "--out")
+    code, said, err = rkcnn(*words, str(tmp_path / "file" / "runs"))
+    assert (code, said.count("FAILS")) == (2, 0)
+    assert err.endswith("a part of it is a file, not a folder; name another --out\n")
+    code, _, err = rkcnn(*words, str(tmp_path / ("x" * 300)))
+    assert code == 2
+    assert "File name too long; name another" in err
+
+
+def test_a_record_of_another_version_is_that_runs_trouble_alone(rkcnn: Run, out: Path, tmp_path: Path) -> None:
+    """One lacks a field, one has a field too many."""
+    for path in out.rglob("result.json"):
+        facts = json.loads(path.read_bytes())
+        if "DenseNet" in str(path):
+            del facts["run"]["recipe"]["batch"]
+        elif "Identity" in str(path):
+            facts["run"]["recipe"]["warmth"] = 3
+        copy = tmp_path / path.relative_to(out)
+        copy.parent.mkdir(parents=True)
+        copy.write_text(json.dumps(facts))
+    code, said, _ = rkcnn("reproduce", "mnist", "--recipe", "smoke", "--rows", ROWS, "--out", str(tmp_path))
+    assert code == 1
+    assert "result.json is of another run, made by smoke,warmth=3; move it away" in said
+    assert said.count("FAILS") == 2

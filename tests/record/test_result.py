@@ -25,7 +25,7 @@ def test_a_result_comes_back_as_it_was(tmp_path: Path) -> None:
 def test_a_file_that_is_no_result(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "result.json"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"result\.json can't be read as a result: .*; remove it and train again"):
+    with pytest.raises(InputError, match=r"result\.json can't be read as a result of rkcnn: .*; move it away"):
         read_result(path)
 
 
@@ -41,6 +41,8 @@ def test_a_file_that_is_no_result(tmp_path: Path, content: bytes) -> None:
         (("run", "recipe", "precision"), None, "recipe has no precision"),
         (("run",), [], "result's run is of type list"),
         (("status",), 3, "result's status is of type int"),
+        (("engine",), None, "result has no engine"),
+        (("mood",), "good", "result has mood, which this version doesn't know"),
         (("error",), "low", "result's error is of type str"),
         (("error",), 1.7, "error is 1.7, and 0.02 at best"),
         (("error",), float("nan"), "error is nan, and 0.02 at best"),
@@ -65,7 +67,7 @@ def test_a_part_that_readers_rely_on(tmp_path: Path, path: tuple[Any, ...], valu
     else:
         inner[last] = value
     (tmp_path / "result.json").write_text(json.dumps(facts))
-    with pytest.raises(InputError, match=f"can't be read as a result: the {says}; remove it"):
+    with pytest.raises(InputError, match=f"can't be read as a result of rkcnn: the {says}; move it"):
         read_result(tmp_path / "result.json")
 
 

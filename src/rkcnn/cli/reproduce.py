@@ -202,6 +202,10 @@ def _go(
 
         events = reproduce_here(runs, way, sources)
     with closing(events), Board(console, runs, [float(flops[run.spec]) for run in runs]) as board:
-        for event in events:
-            board.hear(event)
+        try:
+            for event in events:
+                board.hear(event)
+        except KeyboardInterrupt:
+            print("rkcnn: stopping; every run keeps where it stands", file=sys.stderr)
+            raise
     return {runs[number]: why for number, why in board.failed.items()}

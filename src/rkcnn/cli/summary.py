@@ -24,9 +24,11 @@ def percent(error: float | None) -> str:
 
 
 def clock(seconds: float) -> str:
-    """1:05, or 2:03:04 from an hour on."""
+    """1:05, or 2:03:04 from an hour on, or 4 d 2 h from three days on."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
+    if hours >= 72:
+        return f"{hours // 24:,} d {hours % 24} h"
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -68,13 +68,25 @@ def read_result(path: Path) -> Result:
     """A result from its file, with everything that its readers rely on."""
     try:
         facts = json.loads(path.read_bytes())
-        result = Result(**facts)
         check_kinds("result", facts, RESULT)
+        result = Result(**_check_names(facts))
         check_progress(result.run, result.epochs)
         _check_errors(result)
         return result
     except (OSError, ValueError, TypeError) as error:
-        raise InputError(f"{path} can't be read as a result: {error}; remove it and train again") from None
+        raise InputError(f"{path} can't be read as a result of rkcnn: {error}; move it away") from None
+
+
+def _check_names(facts: dict[str, Any]) -> dict[str, Any]:
+    """TypeError unless the fields are a result's."""
+    known = {each.name: each.default is MISSING for each in fields(Result)}
+    for name, needed in known.items():
+        if needed and name not in facts:
+            raise TypeError(f"the result has no {name}")
+    for name in facts:
+        if name not in known:
+            raise TypeError(f"the result has {name}, which this version doesn't know")
+    return facts
 
 
 def _check_errors(result: Result) -> None:
