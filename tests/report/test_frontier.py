@@ -134,17 +134,18 @@ def test_whatever_belongs_to_a_point_fades_with_it(tmp_path: Path) -> None:
     assert len(set(gids)) == len(gids)
 
 
-@pytest.mark.parametrize("cost", ["params", "flops"])
-def test_names_of_a_whole_table_dont_lie_on_each_other(tmp_path: Path, cost: str) -> None:
-    """All 19 rows, at the errors and costs that the paper printed."""
+@pytest.mark.parametrize(("cost", "seed"), [("params", 0), ("flops", 1), ("flops", 2), ("flops", 6)])
+def test_names_of_a_whole_table_dont_lie_on_each_other(tmp_path: Path, cost: str, seed: int) -> None:
+    """All 19 rows, at the costs that the paper printed and errors near its own."""
+    rng = np.random.default_rng(seed)
     table = TABLES["mnist"]
     for spec in table.specs:
         cells = PAPER["tb:MNIST"].rows.get(spec)
         printed = printed_error("tb:MNIST", spec, "mnist")
-        mean = printed.mean if printed and printed.mean else 0.0042
+        mean = printed.mean if printed and printed.mean else 0.0060
         params = float(cells.params) if cells and cells.params else 33.67
         flops = float(cells.flops.lstrip(">")) if cells and cells.flops else 7.11
-        errors = (0.92 * mean, mean, 1.08 * mean)
+        errors = [float(mean * (1 + 0.08 * z)) for z in rng.normal(size=3)]
         put_records(tmp_path, {spec: errors}, params=round(1e3 * params), flops=round(1e6 * flops))
     figure = draw_frontier(view(table, tmp_path), cost)  # type: ignore[arg-type]
     assert figure

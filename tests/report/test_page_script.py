@@ -123,6 +123,8 @@ def test_a_table_that_is_cut_off_says_so(page: Page, file: Path, width: int, cut
     page.open(file, width)
     page.wait()
     assert page.ask("document.querySelector('#mnist-paper .hint').checkVisibility()") == cut
+    assert page.ask("document.querySelector('#mnist-paper .bands .hint').checkVisibility()") == cut
+    assert not page.ask("document.querySelector('#mnist-paper .forest .hint').checkVisibility()"), "it shrinks"
 
 
 def test_figures_shrink_with_the_window(page: Page, file: Path) -> None:
