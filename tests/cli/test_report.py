@@ -62,9 +62,14 @@ def test_files(rkcnn: Run, tmp_path: Path) -> None:
     [
         (["report"], "no results of any table below FOLDER; make some with rkcnn reproduce mnist, or name another"),
         (["report", "svhn"], "no results of the table svhn below FOLDER; make some with rkcnn reproduce svhn"),
-        (["report", "mnist", "--recipe", "fast"], "no results of the table mnist by its fast recipe below FOLDER"),
+        (
+            ["report", "mnist", "--recipe", "fast"],
+            "no results of the table mnist by its fast recipe below FOLDER; make some with rkcnn reproduce mnist "
+            "--recipe fast, or name another folder with --from",
+        ),
         (["report", "imagenet"], "no table 'imagenet'; tables are mnist, cifar10"),
         (["report", "--recipe", "mini"], "--recipe mini given; a table is trained by paper, fast, smoke"),
+        (["report", "--readme", "none.md"], "no file none.md here; name a README that has"),
         (["report", "mnist", "--readme", "README.md"], "--readme given with a table, -o or --recipe; it goes alone"),
     ],
 )
@@ -73,6 +78,31 @@ def test_bad_input_is_one_sentence(rkcnn: Run, tmp_path: Path, words: list[str],
     assert (code, out) == (2, "")
     assert err.startswith(f"rkcnn: {message.replace('FOLDER', str(tmp_path))}")
     assert err.count("\n") == 1
+
+
+def test_recipes_that_have_results_are_named(rkcnn: Run, tmp_path: Path) -> None:
+    for pace in ("paper", "fast"):
+        put_records(tmp_path, {"ResNet@k=32": (0.004,)}, pace=pace)
+    code, _, err = rkcnn("report", "mnist", "--recipe", "smoke", "--from", str(tmp_path))
+    assert code == 2
+    assert "(results by paper and fast are there); make some with rkcnn reproduce mnist --recipe smoke, or" in err
+
+
+def test_nothing_is_printed_that_cant_be_written(rkcnn: Run, tmp_path: Path) -> None:
+    put_records(tmp_path / "runs", {"ResNet@k=32": (0.004,)})
+    file = tmp_path / "file"
+    file.write_text("")
+    code, out, err = rkcnn("report", "mnist", "--from", str(tmp_path / "runs"), "-o", str(file))
+    assert (code, out) == (2, "")
+    assert err == f"rkcnn: -o {file} given, and that is a file; name a folder\n"
+
+
+def test_a_readme_without_markers_is_named(rkcnn: Run, tmp_path: Path) -> None:
+    plain = tmp_path / "plain.md"
+    plain.write_text("# It")
+    code, _, err = rkcnn("report", "--readme", str(plain), "--from", str(tmp_path / "none"))
+    assert code == 2
+    assert err.startswith(f"rkcnn: {plain} lacks {RESULTS[0]} or {RESULTS[1]}; name a README")
 
 
 def test_no_folder(rkcnn: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +142,7 @@ def test_the_readmes_results(rkcnn: Run, tmp_path: Path) -> None:
     code, out, _ = rkcnn("report", "--readme", str(readme), "--from", str(tmp_path / "results"))
     picture = tmp_path / "docs" / "results.svg"
     assert (code, out) == (0, f"written   {readme}, from {tmp_path / 'results'}\nwritten   {picture}\n")
-    assert b"ResNet-bottleneck@k=32" in picture.read_bytes()
+    assert b"pre-act ResNet (bottleneck)" in picture.read_bytes()
     text = readme.read_text(encoding="utf-8")
     assert text.startswith(f"# It\n{RESULTS[0]}\n24 runs of 5 of the 19 rows")
     assert text.endswith(f"\n{RESULTS[1]}\nmore")

@@ -21,9 +21,9 @@ def test_a_panel_a_family_with_every_row_in_it(tmp_path: Path) -> None:
     assert [panel.get_title(loc="left") for panel in figure.axes] == ["ResNet", "RKCNN-E", "RKCNN-I", "RKCNN-R"]
     for panel in figure.axes:
         assert len(panel.lines) == len(ERRORS)
-    resnets = [line for line in figure.axes[0].lines if str(line.get_label()).startswith("ResNet")]
+    resnets = [line for line in figure.axes[0].lines if "ResNet" in str(line.get_label())]
     assert len({line.get_linestyle() for line in resnets}) == 2, "told apart without colour"
-    assert [line.get_label() for line in resnets] == ["ResNet-bottleneck@k=32 (n=5)", "ResNet@k=32 (n=5)"]
+    assert [line.get_label() for line in resnets] == ["pre-act ResNet (bottleneck) (n=5)", "pre-act ResNet (n=5)"]
 
 
 def test_the_line_is_the_mean_and_the_band_the_range(tmp_path: Path) -> None:

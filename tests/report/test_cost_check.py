@@ -35,6 +35,16 @@ def test_states(tmp_path: Path, table: str, spec: str, counts: tuple[int, int | 
     assert all(bool(check.why) == (check.state == "slip") for check in checks)
 
 
+def test_a_slip_is_shown_beside_what_was_counted(tmp_path: Path) -> None:
+    put_records(tmp_path, {"DenseNet-2@k=32": (0.004,)}, params=56_266, paper_flops=8_654_000)
+    seen = view(TABLES["mnist"], tmp_path)
+    params, flops = next(check_costs(seen, row) for row in seen.rows if row.results)
+    assert (params.text, params.remark) == ("56,266", "slip: paper 57.55 K")
+    assert (flops.text, flops.remark) == ("8.654 M", "")
+    absent, _ = check_costs(seen, seen.rows[0])
+    assert (absent.text, absent.remark) == ("34.86 K", "the paper's")
+
+
 def test_smoke_checks_tables_of_digits_alone(tmp_path: Path) -> None:
     for table, spec, state in (
         ("mnist", "ResNet@k=32", "agrees"),

@@ -46,6 +46,18 @@ def test_spreadsheets_and_programs_read_the_csv(tmp_path: Path) -> None:
     assert lines[1]["table"] == "mnist"
 
 
+def test_what_is_in_the_way_is_found_before_anything_is_written(tmp_path: Path) -> None:
+    put_records(tmp_path / "runs", {"ResNet@k=32": (0.004,)})
+    seen = [view(TABLES["mnist"], tmp_path / "runs")]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"-o .*file given, and that is a file; name a folder"):
+        list(write_files(seen, {}, tmp_path / "file"))
+    (tmp_path / "out" / "report.html").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"report\.html is a folder where the report writes a file; remove it, or"):
+        list(write_files(seen, {}, tmp_path / "out"))
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["report.html"]
+
+
 def test_a_folder_that_cant_be_written(tmp_path: Path) -> None:
     put_records(tmp_path / "runs", {"ResNet@k=32": (0.004,)})
     (tmp_path / "file").write_text("")

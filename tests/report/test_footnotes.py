@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from footprints import put_memories
 from report.records import put_records
 from rkcnn.record.table import TABLES
@@ -75,8 +77,18 @@ def test_why_there_is_no_figure_of_time(tmp_path: Path) -> None:
 
 
 def test_the_last_epoch_is_set_against_their_best(tmp_path: Path) -> None:
+    put_records(tmp_path)
     assert "Δ last sets our last epoch against their best one, and so comes out higher" in notes(tmp_path)
     assert "Δ" not in notes(tmp_path, "scaling")
+
+
+@pytest.mark.parametrize("pace", ["fast", "smoke"])
+def test_no_difference_is_explained_where_none_is_given(tmp_path: Path, pace: str) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.004, 0.005)}, pace=pace)
+    text = notes(tmp_path, pace=pace)
+    assert "Δ" not in text
+    assert "theirs is for orientation alone" in text
+    assert "Δ" not in notes(tmp_path, pace="paper"), "nothing was run by it"
 
 
 def test_what_was_left_out_is_counted(tmp_path: Path) -> None:
@@ -102,3 +114,4 @@ def test_what_each_memory_is(tmp_path: Path) -> None:
     assert "the frame without any step (Identity@k=32, 612 MiB), which includes libraries" in text
     assert "The paper's memory includes the CUDA context of its own machine" in text
     assert "only differences between rows can be compared." in text
+    assert "The paper's memory" not in notes(tmp_path, "norms"), "it has no such table"

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.text import Annotation, Text
+from matplotlib.transforms import Bbox
 
 from report.records import ERRORS, put_records
 from rkcnn.record.table import TABLES
+from rkcnn.report.errors import printed_error
 from rkcnn.report.frontier import COSTS, draw_frontier, find_frontier
+from rkcnn.report.paper import TABLES as PAPER
 from rkcnn.report.view import View, view
 
 PLACES = st.lists(st.tuples(st.integers(1, 8), st.integers(0, 8)), max_size=12)
@@ -35,18 +40,22 @@ def look(folder: Path, pace: str = "paper") -> View:
     return view(TABLES["mnist"], folder)
 
 
+def is_point(gid: str | None) -> bool:
+    return gid is not None and gid.startswith("point")
+
+
 @pytest.mark.parametrize(("cost", "unit"), [("params", 1e3), ("flops", 1e6), ("seconds", 1.0)])
 def test_points_are_the_rows_that_have_results(tmp_path: Path, cost: str, unit: float) -> None:
     seen = look(tmp_path)
     figure = draw_frontier(seen, cost)  # type: ignore[arg-type]
     assert figure
     (axes,) = figure.axes
-    points = {line.get_gid(): np.asarray(line.get_xydata())[0] for line in axes.lines if line.get_gid()}
+    points = {gid: np.asarray(line.get_xydata())[0] for line in axes.lines if is_point(gid := line.get_gid())}
     assert len(points) == len(ERRORS)
     for i, row in enumerate(seen.rows):
         if row.last:
             assert points[f"point-{i}"] == pytest.approx((getattr(row, cost) / unit, 100 * row.last.mean))
-    assert {text.get_text() for text in axes.texts} == set(ERRORS)
+    assert {text.get_text() for text in axes.texts} == {row.label for row in seen.rows if row.last}, "as in the table"
     assert len(axes.collections) == len(ERRORS), "a bar each"
 
 
@@ -83,12 +92,21 @@ def test_survivors_are_hollow_and_no_part_of_the_frontier(tmp_path: Path) -> Non
     assert figure
     assert [line.get_label() for line in figure.axes[0].lines if line.get_label() == "frontier"] == []
     put_records(tmp_path, {"ResNet@k=32": (0.004, 0.005)}, params=30_000)
+    put_records(tmp_path, {"Identity@k=32": (0.006, 0.007)}, params=25_000)
     figure = draw_frontier(view(TABLES["mnist"], tmp_path), "params")
     assert figure
     (line,) = (line for line in figure.axes[0].lines if line.get_label() == "frontier")
     assert np.asarray(line.get_ydata()).min() == pytest.approx(0.45)
-    styles = [line.get_fillstyle() for line in figure.axes[0].lines if line.get_gid()]
-    assert sorted(styles) == ["full", "none"]
+    styles = [line.get_fillstyle() for line in figure.axes[0].lines if is_point(line.get_gid())]
+    assert sorted(styles) == ["full", "full", "none"]
+
+
+def test_one_point_has_no_frontier(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.004,)})
+    figure = draw_frontier(view(TABLES["mnist"], tmp_path), "params")
+    assert figure
+    assert not figure.legends
+    assert [line.get_gid() for line in figure.axes[0].lines] == ["point-1"]
 
 
 def test_a_single_run_without_error_can_be_drawn(tmp_path: Path) -> None:
@@ -96,8 +114,44 @@ def test_a_single_run_without_error_can_be_drawn(tmp_path: Path) -> None:
     assert draw_frontier(view(TABLES["mnist"], tmp_path), "params")
 
 
-def test_smoke_and_fast_say_so(tmp_path: Path) -> None:
-    for pace in ("fast", "smoke"):
-        figure = draw_frontier(look(tmp_path / pace, pace), "params")
-        assert figure
-        assert pace.upper() in figure.axes[0].get_title()
+def test_fast_says_so_and_smoke_has_no_figure(tmp_path: Path) -> None:
+    figure = draw_frontier(look(tmp_path / "fast", "fast"), "params")
+    assert figure
+    assert "FAST: " in figure.get_suptitle()
+    assert not [cost for cost in COSTS if draw_frontier(look(tmp_path / cost, "smoke"), cost)]
+
+
+def test_whatever_belongs_to_a_point_fades_with_it(tmp_path: Path) -> None:
+    """A part without a gid would stay on the page when its family is filtered away; the legend's have no data."""
+    figure = draw_frontier(look(tmp_path), "params")
+    assert figure
+    (axes,) = figure.axes
+    drawn = [line for line in axes.lines if len(np.asarray(line.get_xdata()))]
+    assert [line.get_label() for line in drawn if line.get_gid() is None] == ["frontier"]
+    arrows = [text.arrow_patch for text in axes.texts if isinstance(text, Annotation) and text.arrow_patch]
+    gids = [part.get_gid() for part in (*drawn, *axes.collections, *axes.texts, *arrows)]
+    assert gids.count(None) == 1
+    assert len(set(gids)) == len(gids)
+
+
+@pytest.mark.parametrize(("cost", "seed"), [("params", 0), ("flops", 1), ("flops", 2), ("flops", 6)])
+def test_names_of_a_whole_table_dont_lie_on_each_other(tmp_path: Path, cost: str, seed: int) -> None:
+    """All 19 rows, at the costs that the paper printed and errors near its own."""
+    rng = np.random.default_rng(seed)
+    table = TABLES["mnist"]
+    for spec in table.specs:
+        cells = PAPER["tb:MNIST"].rows.get(spec)
+        printed = printed_error("tb:MNIST", spec, "mnist")
+        mean = printed.mean if printed and printed.mean else 0.0060
+        params = float(cells.params) if cells and cells.params else 33.67
+        flops = float(cells.flops.lstrip(">")) if cells and cells.flops else 7.11
+        errors = [float(mean * (1 + 0.08 * z)) for z in rng.normal(size=3)]
+        put_records(tmp_path, {spec: errors}, params=round(1e3 * params), flops=round(1e6 * flops))
+    figure = draw_frontier(view(table, tmp_path), cost)  # type: ignore[arg-type]
+    assert figure
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    boxes = [Text.get_window_extent(text) for text in axes.texts]  # an annotation's own holds its line, too
+    assert len(boxes) == len(table.specs)
+    assert not [pair for pair in combinations(boxes, 2) if Bbox.intersection(*pair) is not None]
+    assert all(axes.bbox.padded(1).containsx(x) for box in boxes for x in (box.x0, box.x1))

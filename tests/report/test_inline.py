@@ -19,6 +19,7 @@ def svg() -> str:
     axes.plot([1, 2], [1, 2], color=BLUE)
     axes.plot(1, 2, "o", color=BLUE, gid="point-3")
     axes.text(1.5, 1.5, "+0.12345 [a <b>]", gid="name-3")
+    axes.plot([1, 1], [1, 2], color=BLUE, gid="bar-3-line")
     return str(inline_svg(figure, "mnist-x", 'A "title" & more', {3: 'A&"B'}))
 
 
@@ -44,6 +45,8 @@ def test_points_and_names_can_be_asked(svg: str) -> None:
         "id": "", "class": "point", "data-row": "3", "data-family": 'A&"B', "tabindex": "0",
     }  # fmt: skip
     assert "tabindex" not in name.attrib
+    (bar,) = root.findall(".//*[@class='bar']")
+    assert (bar.attrib["id"], bar.attrib["data-row"]) == ("mnist-x-bar-3-line", "3")
     assert root.attrib["aria-label"] == 'A "title" & more'
 
 

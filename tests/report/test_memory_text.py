@@ -13,6 +13,7 @@ def test_identity_has_a_line_where_it_is_no_row() -> None:
     assert memory_text(view_of(table, ())) == ""
     memories = [taken("Identity@k=32", 612), taken("RKNet-64", 640)]
     lines = memory_text(view_of(table, (), memories=memories)).splitlines()
+    assert lines[0] == "Memory of a fresh process that infers one image (MiB)"
     assert lines[1].split() == ["network", "driver", "−", "Identity", "reserved", "allocated"]  # theirs has none
     assert lines[2].endswith("640         +28         2       0.75")
     assert lines[-1].split() == ["Identity@k=32", "612", "+0", "2", "0.75"]

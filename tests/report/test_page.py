@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from footprints import put_memories
 from report.records import ERRORS, put_records
 from rkcnn.data.disk import DiskError
 from rkcnn.error import InputError
@@ -94,7 +95,7 @@ def test_every_row_and_figure_is_there(text: str) -> None:
     page = Reader(text)
     rows = [attributes for tag, attributes in page.tags if tag == "tr" and "data-family" in attributes]
     assert len(rows) == 2 * len(TABLES["mnist"].specs) + len(TABLES["cifar10"].specs)
-    assert page.values("class").count("plot") == 5 + 4, "smoke has one row: no forest"
+    assert page.values("class").count("plot") == 5 + 1, "smoke has its errors by epoch alone"
     words = " ".join(page.texts)
     assert "0.350±0.016" in words
     assert "No figures: no run of this table is finished." in words
@@ -105,6 +106,32 @@ def test_every_row_and_figure_is_there(text: str) -> None:
 def test_every_line_of_another_recipe_is_marked(text: str) -> None:
     assert text.count('<b class="tag">SMOKE</b>') == len(TABLES["mnist"].specs)
     assert text.count('class="tag"') == len(TABLES["mnist"].specs)
+
+
+def test_a_table_opens_with_what_was_found(text: str) -> None:
+    (part,) = re.findall(r'<section id="mnist-paper".*?<table', text, re.DOTALL)
+    words = " ".join("".join(Reader(f"{part}></table></div></section>").texts).split())
+    assert "24 runs of 5 of 19 networks. Against RKCNN-R-2 k=32, 2 of 4 err more, none less; 2 can't be told" in words
+    assert "err more: pre-act ResNet (bottleneck) (+0.182, +0.143 to +0.220), pre-act ResNet (+0.050," in words
+    assert "a difference between the two groups may be the norm's" in words, "not in the closed notes"
+    assert text.count("may be the norm&#39;s") == 1
+
+
+def test_names_of_commands_are_code(text: str) -> None:
+    assert "The table <code>norms</code> is there to tell them apart." in text
+    assert "`" not in "".join(Reader(text.partition("<script>")[0] + "</body></html>").texts)
+
+
+def test_the_reference_is_marked(text: str) -> None:
+    (row,) = re.findall(r'<tr[^>]*class="reference">\s*<th[^>]*>(.*?)</th>', text)
+    assert row.startswith('RKCNN-R-2 k=32 <b class="badge">reference</b>')
+
+
+def test_memory_has_a_table_of_its_own(tmp_path: Path, no_plots: None) -> None:
+    put_memories(tmp_path, {"Identity@k=32": 612, "ResNet@k=32": 620})
+    written = write_page([look(tmp_path)], tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<summary>Memory: the paper&#39;s, and ours of a fresh process that infers one image</summary>" in written
+    assert written.count('<table class="memory">') == 1
 
 
 def test_families_are_told_apart_by_their_markers(text: str) -> None:
@@ -140,7 +167,7 @@ def test_whatever_stands_in_a_record_is_text(tmp_path: Path) -> None:
     assert any(EVIL in words for words in page.texts)
     facts = next(words for words in page.texts if words.startswith('{"mnist-paper"'))
     assert "<" not in facts
-    assert json.loads(facts)["mnist-paper"]["1"][0] == "ResNet@k=32"
+    assert ["name", "ResNet@k=32"] in json.loads(facts)["mnist-paper"]["1"][1]
 
 
 def test_equal_records_give_equal_pages(tmp_path: Path) -> None:

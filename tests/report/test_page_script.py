@@ -15,7 +15,7 @@ from rkcnn.report.view import view
 
 NETWORKS = """[...document.querySelectorAll("#mnist-paper tbody tr")].filter(row => row.checkVisibility())
     .map(row => row.querySelector("code")?.textContent ?? row.cells[0].textContent)"""
-ERROR = "#mnist-paper thead th:nth-child(3)"
+ERROR = "#mnist-paper thead th:nth-child(4)"
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def page(chromium: Page, file: Path) -> Iterator[Page]:
 def test_heads_sort_by_mouse_and_keyboard_and_rows_without_a_number_stay_below(page: Page) -> None:
     def errors() -> list[float]:
         ours = page.ask(
-            '[...document.querySelectorAll("#mnist-paper tbody td:nth-child(3)")].map(c => c.dataset.value)'
+            '[...document.querySelectorAll("#mnist-paper tbody td:nth-child(4)")].map(c => c.dataset.value)'
         )
         found = [float(value) for value in ours[: len(ERRORS)]]
         assert set(ours[len(ERRORS) :]) == {None}
@@ -75,8 +75,9 @@ def test_families_filter_rows_and_points(page: Page) -> None:
     page.ask("document.querySelector('#mnist-paper input[value=ResNet]').click()")
     assert page.ask(NETWORKS) == ["ResNet-bottleneck@k=32", "ResNet@k=32"]
     assert page.ask("document.querySelector('#mnist-paper output').textContent") == "2 of 19 rows"
-    away = page.ask("[...document.querySelectorAll('.point.away')].map(point => point.dataset.family)")
-    assert set(away) == {"RKCNN-E", "RKCNN-I", "RKCNN-R"}
+    for kind in ("point", "name", "bar", "panel"):
+        away = page.ask(f"[...document.querySelectorAll('.{kind}.away')].map(part => part.dataset.family)")
+        assert set(away) == {"RKCNN-E", "RKCNN-I", "RKCNN-R"}, kind
     page.ask("document.querySelector('#mnist-paper [data-all=on]').click()")
     assert len(page.ask(NETWORKS)) == len(TABLES["mnist"].specs)
 
@@ -111,8 +112,27 @@ def test_what_can_be_concluded_is_seen_without_scrolling(page: Page, file: Path,
     page.asked.clear()
     page.open(file, width)
     right = page.ask("document.querySelector('#mnist-paper tbody td').getBoundingClientRect().right")
-    assert page.ask("document.querySelector('#mnist-paper thead th:nth-child(2)').innerText").startswith("what can be")
+    head = page.ask("document.querySelector('#mnist-paper thead th:nth-child(2)').innerText")
+    assert head.startswith("against RKCNN-R-2 k=32")
     assert 0 < right <= width
+
+
+@pytest.mark.parametrize(("width", "cut"), [(390, True), (1280, False)])
+def test_a_table_that_is_cut_off_says_so(page: Page, file: Path, width: int, cut: bool) -> None:
+    page.asked.clear()
+    page.open(file, width)
+    page.wait()
+    assert page.ask("document.querySelector('#mnist-paper .hint').checkVisibility()") == cut
+    assert page.ask("document.querySelector('#mnist-paper .bands .hint').checkVisibility()") == cut
+    assert not page.ask("document.querySelector('#mnist-paper .forest .hint').checkVisibility()"), "it shrinks"
+
+
+def test_figures_shrink_with_the_window(page: Page, file: Path) -> None:
+    page.asked.clear()
+    page.open(file, 390)
+    widths = page.ask("[...document.querySelectorAll('figure:not(.bands) .plot')].map(p => p.clientWidth)")
+    assert widths
+    assert max(widths) <= 390
 
 
 def test_light_dark_and_print(page: Page) -> None:

@@ -12,7 +12,7 @@ from rkcnn.error import InputError
 from rkcnn.report.claims import CLAIMS
 from rkcnn.report.paper import slip_table
 from rkcnn.report.picture import render
-from rkcnn.report.readme import COSTS, RESULTS, between, cost_table, write_between
+from rkcnn.report.readme import COSTS, RESULTS, between, check_markers, cost_table, write_between
 from rkcnn.report.results_section import PICTURE, draw_results, write_results
 from rkcnn.report.view import read_records
 
@@ -53,8 +53,14 @@ def test_only_what_stands_between_the_markers_changes(tmp_path: Path) -> None:
     path.write_text(text)
     write_between(path, RESULTS, "± new")
     assert path.read_text(encoding="utf-8") == f"before\n{start}\n± new\n{end}\nafter"
-    with pytest.raises(InputError, match="can't be read as text"):
+    with pytest.raises(InputError, match=r"no file .*none here; name a README that has"):
         write_between(tmp_path / "none", RESULTS, "new")
+    path.write_bytes(b"\xff")
+    with pytest.raises(InputError, match="can't be read as text"):
+        check_markers(path, RESULTS)
+    path.write_text("no markers")
+    with pytest.raises(InputError, match=r"README\.md lacks"):
+        check_markers(path, RESULTS)
 
 
 def test_the_claims_of_the_docs_are_current() -> None:

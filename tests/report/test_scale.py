@@ -20,3 +20,12 @@ def test_ticks_can_be_read(values: tuple[float, ...]) -> None:
     assert axes.get_xscale() == "linear"
     assert 1 <= len(texts) <= 12
     assert all(float(text) > 0 for text in texts), "plain numbers, no powers of ten as mathematics"
+
+
+def test_no_point_lies_far_beyond_the_last_number() -> None:
+    """As FLOPs of the mnist table: 7.1 to 12.6 M ended at 10."""
+    axes = Figure().subplots()
+    axes.plot([7.1, 12.6], [1, 2], ".")
+    scale_log(axes, "x", [7.1, 12.6])
+    low, high = axes.get_xlim()
+    assert max(place for place in axes.get_xticks() if low <= place <= high) == 12

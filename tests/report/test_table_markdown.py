@@ -17,11 +17,14 @@ def test_one_table_with_the_papers_columns_first(tmp_path: Path) -> None:
     judged = judge_claims(read_records(tmp_path)[0], "paper")
     text = table_markdown(view(TABLES["mnist"], tmp_path), judged)
     assert (
-        "| pre-act ResNet | 52.23 K | 8.43 M | agree | 0.33 (0.372 ± 0.031) | 0.402 ± 0.019 | 5 "
+        "| pre-act ResNet | 52,234 | 8.434 M | agree | 0.33 (0.372 ± 0.031) | 0.402 ± 0.019 | 5 "
         "| 0.36 (0.382 ± 0.019) | +0.030 | +0.010 |\n"
     ) in text
-    assert "| RKNN (4th-order ERK) | 52.36 K | 12.44 M | - | 0.35 (0.378 ± 0.024) | not run yet | 0/5 |" in text
-    assert "| RKCNN-I-2 k=32 | 78.41 K | 10.27 M | params: differs, FLOPs: differs |" in text
+    assert "| RKNN (4th-order ERK) | 52.36 K | 12.44 M | the paper's | 0.35 (0.378 ± 0.024) | not run yet |" in text
+    assert (
+        "| RKCNN-I-2 k=32 | 52,234 | 8.434 M | params: differs (paper 78.41 K), FLOPs: differs (paper 10.27 M) |"
+    ) in text
+    assert "| params | FLOPs (paper's rule) | costs |" in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len(rows) == 2 + len(TABLES["mnist"].specs)
     assert len({line.count("|") for line in rows}) == 1

@@ -55,6 +55,10 @@ def report(
     for trouble in (*unreadable, *unread, *note_copies(records)):
         print(f"rkcnn: {trouble}", file=sys.stderr)
     views = _find(table, records, memories, folder, recipe)
+    if output is not None:
+        from rkcnn.report.files import check_folder
+
+        check_folder(views, output)  # before anything is printed
     judgements = {pace: judge_claims(records, pace) for pace in dict.fromkeys(view.pace for view in views)}
     for view in views:
         print(table_text(view))
@@ -75,26 +79,30 @@ def _find(table: str | None, records: Found, memories: Sequence[Memory], folder:
         raise InputError(f"--recipe {pace} given; a table is trained by {', '.join(PACES)}")
     tables = [find_table(table)] if table is not None else list(TABLES.values())
     views = [seen for each in tables if not (seen := view_of(each, records, pace, memories)).empty]
-    if not views:
-        what = f"of the table {table}" if table else "of any table"
-        how = f" by its {pace} recipe" if pace else ""
-        raise InputError(
-            f"no results {what}{how} below {folder}; make some with rkcnn reproduce {table or 'mnist'}, or name "
-            "another folder with --from"
-        )
-    return views
+    if views:
+        return views
+    others = [other for other in PACES if any(not view_of(each, records, other).empty for each in tables)]
+    what = f"of the table {table}" if table else "of any table"
+    how = f" by its {pace} recipe" if pace else ""
+    there = f" (results by {' and '.join(others)} are there)" if others else ""
+    recipe = f" --recipe {pace}" if pace not in (None, "paper") else ""
+    raise InputError(
+        f"no results {what}{how} below {folder}{there}; make some with rkcnn reproduce {table or 'mnist'}{recipe}, "
+        "or name another folder with --from"
+    )
 
 
 def _write_readme(readme: Path, folder: Path, table: str | None, output: Path | None, pace: str | None) -> None:
     from rkcnn.data.disk import write_whole, writing_to
     from rkcnn.report.copies import note_copies
     from rkcnn.report.picture import render
-    from rkcnn.report.readme import RESULTS, write_between
+    from rkcnn.report.readme import RESULTS, check_markers, write_between
     from rkcnn.report.results_section import PICTURE, draw_results, write_results
     from rkcnn.report.view import read_records
 
     if table is not None or output is not None or pace is not None:
         raise InputError("--readme given with a table, -o or --recipe; it goes alone, or with --from")
+    check_markers(readme, RESULTS)
     records, unreadable = read_records(folder)
     if unreadable:
         raise unreadable[0]  # what is published must be whole

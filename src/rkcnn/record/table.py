@@ -110,7 +110,7 @@ TABLES: dict[str, Table] = {
         _paper("sota-svhn", "the paper's comparison with published networks on SVHN"),
         Table("ablation", "from CliqueNet to RKCNN-I, rule by rule", "cifar10", _ABLATION, 3),
         Table("scaling", "more stages, more steps, more width", "cifar10", _SCALING, 3),
-        Table("norms", "the k=32 rows of MNIST with one norm for all (SPEC 3.5)", "mnist", _NORMS, 5),
+        Table("norms", "the k=32 rows of MNIST with one norm for all (docs/spec.md, 3.5)", "mnist", _NORMS, 5),
     )
 }
 

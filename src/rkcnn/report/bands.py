@@ -7,6 +7,7 @@ from itertools import cycle
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
+from rkcnn.report.headline import write_headline
 from rkcnn.report.look import look_of
 from rkcnn.report.picture import GREY
 from rkcnn.report.scale import scale_log
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ACROSS = 3
+NARROWEST = 6.4  # inches: as wide as the other figures
 HIGHEST = 30  # times the lowest error: the first epochs may leave the panel, so that the last can be told apart
 _LINES = ("-", "--", ":", "-.")
 
@@ -46,13 +48,14 @@ def draw_bands(view: View) -> Figure | None:
     families = list(dict.fromkeys(course.row.family for course in courses))
     across = min(ACROSS, len(families))
     down = ceil(len(families) / across)
-    figure = Figure(figsize=(max(3.6, 3.2 * across), 0.7 + 2.3 * down), layout="constrained")
-    title = f"{view.table.name}: test error by epoch, mean and range (least to most) over seeds\n{mark(view)}"
-    figure.suptitle(title.rstrip(), fontsize=10)
+    figure = Figure(figsize=(max(NARROWEST, 3.2 * across), 0.7 + 2.3 * down), layout="constrained")
+    title = f"{view.table.name}: test error by epoch, mean and range (least to most) over seeds"
+    write_headline(figure, title, mark(view))
     figure.supylabel("test error, %", fontsize=10)
     figure.supxlabel("epoch", fontsize=10)
     panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).flat
     for panel, family in zip(panels, families, strict=False):
+        panel.set_gid(f"panel-{next(i for i, row in enumerate(view.rows) if row.family == family)}")
         _draw_panel(panel, family, courses)
     _scale(panels[0], courses)
     for panel in panels[len(families) :]:
@@ -85,7 +88,7 @@ def _draw_panel(axes: Axes, family: str, courses: Sequence[Course]) -> None:
         axes.fill_between(epochs, course.low, course.high, color=colour, alpha=0.25, linewidth=0, zorder=2)
         axes.plot(
             epochs, course.mean, color=colour, linewidth=1.5, linestyle=next(lines), zorder=3,
-            label=f"{course.row.spec} (n={len(course.row.results)})",
+            label=f"{course.row.label} (n={len(course.row.results)})",
         )  # fmt: skip
     for text in axes.legend(fontsize=8, loc="upper right", framealpha=0.75, edgecolor="none").get_texts():
         text.set_parse_math(False)

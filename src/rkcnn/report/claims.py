@@ -135,7 +135,7 @@ CLAIMS: tuple[Claim, ...] = (
             for kind in ("IR" if t == "svhn" else "EIR")
             for rival in _find(t, *NUMERICAL)
         ),
-        caveat="on MNIST the blocks of RKCNN have batch norm and the rivals group norm (SPEC 3.5)",
+        caveat="on MNIST the blocks of RKCNN have batch norm and the rivals group norm (docs/spec.md, 3.5)",
     ),
     Claim(
         "beats-numerical-matched",

@@ -23,10 +23,17 @@ class Check(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What is printed, or, where the paper has no cell, what was counted."""
-        if self.printed is not None or self.counted is None:
+        """What was counted; where nothing was, what the paper prints."""
+        if self.counted is None:
             return self.printed or "-"
-        return short(self.counted)
+        return short(self.counted, 3) if self.column == "flops" else f"{self.counted:,}"
+
+    @property
+    def remark(self) -> str:
+        """What has to be read with `text`: that the paper's cell is another, or that there is no other."""
+        if self.state == "not counted":
+            return "the paper's"
+        return f"{self.state}: paper {self.printed}" if self.state in ("slip", "differs") else ""
 
 
 def check_costs(view: View, row: Row) -> tuple[Check, Check]:

@@ -48,6 +48,11 @@ def signed(value: float, digits: int) -> str:
     return f"{round(100 * value, digits) + 0.0:+.{digits}f}"  # no -0.000
 
 
+def is_comparable(view: View, row: Row) -> bool:
+    """Whether a row's errors may be set against the paper's: trained by its recipe, and no run diverged."""
+    return row.whole and view.pace == "paper"
+
+
 def printed_mean(row: Row) -> float | None:
     """The paper's mean, or its only number."""
     if row.printed is None:
@@ -58,9 +63,8 @@ def printed_mean(row: Row) -> float | None:
 def _entry(view: View, row: Row) -> Entry:
     digits = decimals(view)
     theirs = printed_mean(row)
-    compared = row.whole and view.pace != "smoke"
     last_gap, best_gap = (
-        signed(ours.mean - theirs, digits) if ours and theirs is not None and compared else NONE
+        signed(ours.mean - theirs, digits) if ours and theirs is not None and is_comparable(view, row) else NONE
         for ours in (row.last, row.best)
     )
     printed = row.printed.printed + "*" * bool(row.printed.quoted) if row.printed else NONE

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rkcnn.data.disk import write_whole, writing_to
+from rkcnn.error import InputError
 from rkcnn.report.judged import speaks_of
 from rkcnn.report.judgement import Judgement
 from rkcnn.report.page import write_page
 from rkcnn.report.picture import save_figure
-from rkcnn.report.plots import draw_plots
+from rkcnn.report.plots import STEMS, draw_plots
 from rkcnn.report.table_csv import table_csv
 from rkcnn.report.table_markdown import table_markdown
 from rkcnn.report.view import View
@@ -18,10 +19,22 @@ from rkcnn.report.view import View
 Judged = Mapping[str, Sequence[Judgement]]  # by pace
 
 
-def write_files(views: Sequence[View], judgements: Judged, folder: Path) -> Iterator[Path]:
-    """TABLE.md, TABLE.csv and the figures TABLE-*.svg and .png of each view, and report.html of all."""
+def check_folder(views: Sequence[View], folder: Path) -> None:
+    """Make the folder, and see that nothing is in the way of what `write_files` writes there."""
+    if folder.is_file():
+        raise InputError(f"-o {folder} given, and that is a file; name a folder")
     with writing_to(folder, "name another folder with -o"):
         folder.mkdir(parents=True, exist_ok=True)
+    figures = [f"-{stem}{suffix}" for stem in STEMS for suffix in (".svg", ".png")]
+    names = [f"{view.table.name}{end}" for view in views for end in (".md", ".csv", *figures)]
+    for path in (folder / name for name in (*names, "report.html")):
+        if path.is_dir():
+            raise InputError(f"{path} is a folder where the report writes a file; remove it, or name another with -o")
+
+
+def write_files(views: Sequence[View], judgements: Judged, folder: Path) -> Iterator[Path]:
+    """TABLE.md, TABLE.csv and the figures TABLE-*.svg and .png of each view, and report.html of all."""
+    check_folder(views, folder)
     for view in views:
         yield from write_tables(view, judgements.get(view.pace, ()), folder)
         for stem, figure in draw_plots(view).items():

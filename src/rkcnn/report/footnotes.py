@@ -10,7 +10,7 @@ from rkcnn.evaluate.driver import MIB
 from rkcnn.evaluate.proportion import sampling_error, wilson
 from rkcnn.report.cost_check import NAMES, check_costs
 from rkcnn.report.entry import percent
-from rkcnn.report.footprint import is_measured
+from rkcnn.report.footprint import is_measured, is_printed
 from rkcnn.report.frontier import is_timed
 from rkcnn.report.view import View
 
@@ -34,11 +34,10 @@ def footnotes(view: View) -> Iterator[str]:
     sampling = note_sampling(view)
     if sampling:
         yield sampling
-    yield from _note_single(view)
+    yield from note_single(view)
     if not is_timed(view):
         yield TIME
-    if view.table.data == "mnist" and view.table.name != "norms" and view.pace != "smoke":
-        yield NORMS
+    yield from note_norms(view)
     yield from note_control(view)
     for row in view.rows:
         if row.diverged:
@@ -73,7 +72,13 @@ def note_control(view: View) -> Iterator[str]:
             )
 
 
-def _note_single(view: View) -> Iterator[str]:
+def note_norms(view: View) -> Iterator[str]:
+    """On MNIST the norm is mixed up with the kind of step."""
+    if view.table.data == "mnist" and view.table.name != "norms" and view.pace != "smoke":
+        yield NORMS
+
+
+def note_single(view: View) -> Iterator[str]:
     """One run has no deviation; what its test set allows is known all the same."""
     if view.pace == "smoke":
         return
@@ -92,9 +97,7 @@ def _note_theirs(view: View) -> Iterator[str]:
         yield (
             "Errors in percent. theirs: lowest(mean±std) over the paper's runs, each counted at its best epoch on the "
             "test set, as its public code does; best: ours, counted so; last: ours after the last epoch, mean±std, the "
-            "fairer number, since nothing was chosen by the test set; n: seeds; Δ: our mean minus theirs. Δ best "
-            "compares like with like; Δ last sets our last epoch against their best one, and so comes out higher by "
-            "what choosing gains."
+            "fairer number, since nothing was chosen by the test set; n: seeds" + _say_gaps(view)
         )
     else:
         yield "Errors in percent; last: mean±std after the last epoch, best: lowest(mean±std) of the best epochs."
@@ -110,6 +113,18 @@ def _note_theirs(view: View) -> Iterator[str]:
             notes.setdefault(row.printed.note, []).append(f"{row.label} ({row.printed.printed})")
     for note, rows in notes.items():
         yield f"Theirs of {', '.join(rows)}: {note}."
+
+
+def _say_gaps(view: View) -> str:
+    """What Δ is, or why there is none."""
+    if view.pace != "paper":
+        return ". theirs is for orientation alone: ours is not by the paper's recipe, so no difference is given."
+    if not any(row.whole and row.printed for row in view.rows):
+        return "."
+    return (
+        "; Δ: our mean minus theirs. Δ best compares like with like; Δ last sets our last epoch against their best "
+        "one, and so comes out higher by what choosing gains."
+    )
 
 
 def _note_others(view: View) -> Iterator[str]:
@@ -139,7 +154,8 @@ def _note_memory(view: View) -> Iterator[str]:
         f"− Identity: the driver's minus that of the frame without any step ({control}), which includes libraries that "
         "a network loads and torch doesn't count."
     )
-    yield (
-        "The paper's memory includes the CUDA context of its own machine, as the driver's includes that of ours: only "
-        "differences between rows can be compared."
-    )
+    if is_printed(view):
+        yield (
+            "The paper's memory includes the CUDA context of its own machine, as the driver's includes that of ours: "
+            "only differences between rows can be compared."
+        )

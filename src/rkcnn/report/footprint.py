@@ -28,6 +28,16 @@ def is_measured(view: View) -> bool:
     return any(row.memory for row in view.rows)
 
 
+def is_printed(view: View) -> bool:
+    """Whether the paper has memory for rows of this table."""
+    return any(_printed(view, row.spec) is not None for row in view.rows)
+
+
+def say_heading(view: View) -> str:
+    whose = "Memory: the paper's, and ours" if is_printed(view) else "Memory"
+    return f"{whose} of a fresh process that infers one image"
+
+
 def find_footprint(view: View, row: Row) -> Footprint:
     if not is_measured(view):
         return Footprint()

@@ -9,6 +9,7 @@ from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
 from rkcnn.evaluate.proportion import sampling_error
 from rkcnn.report.compare import reference_of
+from rkcnn.report.headline import write_headline
 from rkcnn.report.look import look_of
 from rkcnn.report.picture import BLACK, GREY
 from rkcnn.report.statistics import Difference, holm, welch
@@ -40,11 +41,10 @@ def draw_forest(view: View, reference: str | None = None) -> Figure | None:
     if not pairs:
         return None
     pairs.sort(key=lambda pair: _mean(pair[0]) - _mean(pair[1]))
-    references = list(dict.fromkeys(other.spec for _, other in pairs))
+    references = list(dict.fromkeys(other.label for _, other in pairs))
     figure = Figure(figsize=(6.4, 1.6 + 0.28 * len(pairs)), layout="constrained")
     axes = figure.subplots()
-    title = f"{view.table.name}: error minus that of {' or of '.join(references)}\n{mark(view)}"
-    axes.set_title(title.rstrip(), fontsize=10)
+    write_headline(figure, f"{view.table.name}: error minus that of {' or of '.join(references)}", mark(view))
     axes.set_xlabel("difference of last-epoch means, percentage points (worse to the right)")
     images = SETS[view.table.data_at(view.pace)].test.images
     se = 100 * sampling_error(fmean(_mean(other) for _, other in pairs), images).se
@@ -59,7 +59,9 @@ def draw_forest(view: View, reference: str | None = None) -> Figure | None:
         _draw_row(axes, y, row, each, view.rows.index(row), separable)
     axes.plot([], [], color=GREY, linewidth=1.6, label="Welch's 95 % interval over seeds, each by itself")
     axes.plot([], [], linestyle="none", label="bold: separable after Holm's correction")
-    axes.set_yticks(range(len(pairs)), [row.spec for row, _ in pairs], fontsize=8)
+    axes.set_yticks(range(len(pairs)), [row.label for row, _ in pairs], fontsize=8, parse_math=False)
+    for name, (row, _) in zip(axes.get_yticklabels(), pairs, strict=True):
+        name.set_gid(f"name-{view.rows.index(row)}")
     axes.set_ylim(len(pairs) - 0.4, -0.6)  # the least error on top
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
@@ -75,7 +77,7 @@ def _draw_row(axes: Axes, y: int, row: Row, found: Difference, index: int, separ
     text = f"{value:+.3f}"
     if found.interval is not None:
         low, high = (100 * bound for bound in found.interval)
-        axes.plot([low, high], [y, y], color=colour, linewidth=1.6, solid_capstyle="butt")
+        axes.plot([low, high], [y, y], color=colour, linewidth=1.6, solid_capstyle="butt", gid=f"bar-{index}")
         text += f"  [{low:+.3f}, {high:+.3f}]"
     else:
         text += "  (no interval)"
@@ -83,7 +85,7 @@ def _draw_row(axes: Axes, y: int, row: Row, found: Difference, index: int, separ
     axes.plot(value, y, marker, color=colour, markersize=size, fillstyle=filled, gid=f"point-{index}")
     axes.annotate(
         text, (1, y), xycoords=("axes fraction", "data"), xytext=(6, 0), textcoords="offset points", va="center",
-        fontsize=8, annotation_clip=False, weight="bold" if separable else "normal",
+        fontsize=8, annotation_clip=False, weight="bold" if separable else "normal", gid=f"bar-{index}-text",
     )  # fmt: skip
 
 

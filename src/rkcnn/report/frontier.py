@@ -7,6 +7,7 @@ from itertools import pairwise
 from math import sqrt
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from rkcnn.report.headline import write_headline
 from rkcnn.report.labels import Line, Place, place_labels
 from rkcnn.report.look import look_of
 from rkcnn.report.picture import GREY
@@ -54,7 +55,7 @@ def is_timed(view: View) -> bool:
 
 
 def draw_frontier(view: View, cost: Cost) -> Figure | None:
-    """Last-epoch error, mean ± std over the seeds, against a cost; None where no row has both.
+    """Last-epoch error, mean ± std over the seeds, against a cost; None where no row has both, and of smoke.
 
     Time is drawn only where every run had its device to itself (`is_timed`). A row of which runs diverged is a hollow
     point that the frontier passes over: what is left of it is chosen.
@@ -66,14 +67,14 @@ def draw_frontier(view: View, cost: Cost) -> Figure | None:
         for i, row in enumerate(view.rows)
         if row.last is not None and (value := getattr(row, cost))
     ]
-    if not points or (cost == "seconds" and not is_timed(view)):
+    if not points or view.pace == "smoke" or (cost == "seconds" and not is_timed(view)):
         return None
     middle = sqrt(min(p.cost for p in points) * max(p.cost for p in points))
     unit, letter = next((unit, letter) for least, unit, letter in _UNITS[cost] if middle >= least)
     places = [(p.cost / unit, 100 * p.error.mean) for p in points]
-    figure = Figure(figsize=(6.4, 4.8), layout="constrained")
+    figure = Figure(figsize=(6.4, max(4.8, 0.32 * len(points))), layout="constrained")  # room for every name
     axes = figure.subplots()
-    axes.set_title(f"{view.table.name}: error and {_WORDS[cost]}\n{mark(view)}".rstrip(), fontsize=10)
+    write_headline(figure, f"{view.table.name}: error and {_WORDS[cost]}", mark(view))
     axes.set(xlabel=f"{_WORDS[cost]}, {letter}", ylabel="test error of the last epoch, %")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, linewidth=0.6)
@@ -85,11 +86,14 @@ def draw_frontier(view: View, cost: Cost) -> Figure | None:
     stairs = _draw_stairs(axes, [place for place, point in zip(places, points, strict=True) if point.row.whole])
     if not all(point.row.whole for point in points):
         axes.plot([], [], "o", color=GREY, fillstyle="none", linestyle="none", label="some of its runs diverged")
-    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)  # inside it would lie over a name
+    if axes.get_legend_handles_labels()[0]:
+        figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)  # inside it would lie over a name
     colours = [look_of(point.row.family).colour for point in points]
-    names = place_labels(axes, places, [point.row.spec for point in points], colours, [*bars, *stairs])
+    names = place_labels(axes, places, [point.row.label for point in points], colours, [*bars, *stairs])
     for point, name in zip(points, names, strict=True):
         name.set_gid(f"name-{point.at}")
+        if name.arrow_patch is not None:
+            name.arrow_patch.set_gid(f"bar-{point.at}-line")
     figure.set_layout_engine("none")  # the names were placed in this layout
     return figure
 
@@ -101,7 +105,11 @@ def _draw_bars(axes: Axes, points: Sequence[Point], places: Sequence[Place]) -> 
         colour, marker, size = look_of(point.row.family)
         if point.error.std is not None:
             half = 100 * point.error.std
-            axes.errorbar(x, y, half, color=colour, elinewidth=1.2, capsize=2.5, zorder=2)
+            _, caps, (bar,) = axes.errorbar(
+                x, y, half, fmt="none", ecolor=colour, elinewidth=1.2, capsize=2.5, zorder=2
+            )
+            for number, part in enumerate((*caps, bar)):
+                part.set_gid(f"bar-{point.at}-{number}")  # fades on the page with its point
             bars.append(((x, y - half), (x, y + half)))
         edge = ("white", 0.8) if point.row.whole else (colour, 1.4)
         axes.plot(
@@ -114,8 +122,8 @@ def _draw_bars(axes: Axes, points: Sequence[Point], places: Sequence[Place]) -> 
 
 
 def _draw_stairs(axes: Axes, places: Sequence[Place]) -> list[Line]:
-    """The frontier: nothing here errs less for less. Its treads and risers as lines."""
-    if not places:
+    """The frontier: nothing here errs less for less. Its treads and risers as lines; one point has none."""
+    if len(places) < 2:
         return []
     low, high = axes.get_xlim()
     bottom, top = axes.get_ylim()

@@ -34,7 +34,8 @@ def inline_svg(figure: Figure, prefix: str, title: str, families: Mapping[int, s
     """The figure's SVG for a page that holds several; `families` are those of its points, by row.
 
     Ids begin with `prefix`, colours are the page's variables, text has the page's size and no font of its own.
-    Points and names (gid point-3, name-3) carry data-row and data-family; points can be focused.
+    What is drawn of a row (gid point-3, name-3, bar-3, bar-3-line, panel-3) carries data-row and data-family; points
+    can be focused.
     """
     from markupsafe import Markup, escape
 
@@ -52,7 +53,7 @@ def inline_svg(figure: Figure, prefix: str, title: str, families: Mapping[int, s
         focus = ' tabindex="0"' if kind == "point" else ""
         return f'{match[0]} class="{kind}" data-row="{row}" data-family="{escape(families[row])}"{focus}'
 
-    svg = re.sub(rf"id=\"{prefix}-(point|name)-(\d+)\"", tell, svg)
+    svg = re.sub(rf"id=\"{prefix}-(point|name|bar|panel)-(\d+)(?:-\w+)?\"", tell, svg)
     box = re.search(r"viewBox=\"0 0 ([\d.]+) [\d.]+\"", svg)
     assert box
     look = f'class="plot" role="group" aria-label="{escape(title)}" style="max-width: {1.6 * float(box[1]):.0f}px"'

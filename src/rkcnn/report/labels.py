@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 Place = tuple[float, float]
 Line = tuple[Place, Place]
 
-ROUNDS = 4
+ROUNDS = 8
 SIZE = 8.0
 NEXT_TO = 8.0  # points: so near, a name needs no line
-_RINGS = (NEXT_TO, 14.0, 22.0, 32.0, 44.0, 58.0, 74.0)
+_RINGS = (NEXT_TO, 14.0, 22.0, 32.0, 44.0, 58.0, 74.0, 92.0, 112.0, 134.0, 158.0)
 _SIDES = tuple(
     (x, y) for x in (1.0, -1.0, 0.5, -0.5, 0.0) for y in (0.0, 0.5, -0.5, 1.0, -1.0) if max(abs(x), abs(y)) == 1
 )
@@ -52,11 +52,10 @@ def place_labels(
     chosen = [0] * len(names)
     for turn in range(ROUNDS):
         for i, boxes in enumerate(candidates):
-            others = [candidates[j][chosen[j]] for j in range(len(names)) if j != i and (turn or j < i)]
-            blocked = np.vstack([markers, taken, *others])
-            costs = _cost(boxes, blocked, frame) + _confuse(
-                boxes, pixels, i, np.vstack([np.delete(markers, i, 0), *others])
-            )
+            placed = [candidates[j][chosen[j]] for j in range(len(names)) if j != i and (turn or j < i)]
+            others = np.array(placed).reshape(-1, 4)
+            costs = _cost(boxes, np.vstack([markers, taken]), frame) + 10 * _meet(boxes, others)
+            costs += _confuse(boxes, pixels, i, np.vstack([np.delete(markers, i, 0), others]))
             chosen[i] = int(np.argmin(costs + 0.04 * np.abs(spots).max(1) / NEXT_TO))
     return [_write(axes, *at) for at in zip(points, names, colours, (_SPOTS[i] for i in chosen), strict=True)]
 
@@ -81,13 +80,21 @@ def _lay_out(pixel: NDArray[np.float64], shifts: NDArray[np.float64], size: Plac
 
 
 def _cost(boxes: Boxes, blocked: Boxes, frame: Boxes) -> NDArray[np.float64]:
-    """The share of each box that lies over something, and ten times the share that the frame cuts off."""
+    """The share of each box that lies over something, and far more where the frame cuts it off."""
     import numpy as np
 
     area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     over = _overlap(boxes[:, None], blocked[None])
     over = np.where(over > 0, np.maximum(over, 0.25 * area[:, None]), 0).sum(1)  # a thin line spoils a name, too
-    return (over + 10 * (area - _overlap(boxes, frame))) / area
+    cut = 1 - _overlap(boxes, frame) / area
+    return over / area + 10 * cut + 5 * (cut > 1e-6)
+
+
+def _meet(boxes: Boxes, others: Boxes) -> NDArray[np.float64]:
+    """How many other names each box would touch: two on each other can't be read, however little they share."""
+    import numpy as np
+
+    return (_overlap(boxes[:, None], others[None] + np.array([-1, -1, 1, 1])) > 0).sum(1).astype(np.float64)
 
 
 def _overlap(one: Boxes, two: Boxes) -> NDArray[np.float64]:

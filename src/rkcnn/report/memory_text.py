@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rkcnn.report.columns import columns
 from rkcnn.report.entry import entries
-from rkcnn.report.footprint import describe_memory, is_measured, say_footprint
+from rkcnn.report.footprint import describe_memory, is_measured, say_footprint, say_heading
 from rkcnn.report.view import View
 from rkcnn.report.words import tag
 
@@ -19,5 +19,5 @@ def memory_text(view: View) -> str:
     lines = [(start + entry.label, *entry.memory) for entry in entries(view)]
     if view.control and view.control.spec not in view.table.specs:
         lines.append((start + view.control.spec, *say_footprint(describe_memory(view.control, view.control))))
-    heading = "Memory: the paper's, and ours of a fresh process that infers one image (MiB)"
+    heading = f"{say_heading(view)} (MiB)"
     return "".join(f"{line.rstrip()}\n" for line in (heading, *columns((HEADS, *lines))))

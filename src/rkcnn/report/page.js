@@ -37,7 +37,7 @@
       if (part.tagName === "TR") part.hidden = out;
       else part.classList.toggle("away", out);
     }
-    const rows = [...view.querySelectorAll("tbody tr")];
+    const rows = [...view.querySelectorAll(".main tbody tr")];
     view.querySelector("output").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} rows`;
   }
 
@@ -110,11 +110,20 @@
         point.addEventListener("blur", hide);
       }
     }
-    view.querySelector("tbody").addEventListener("pointerover", (event) => {
-      const row = event.target.closest("tr");
-      if (row) light(view, row.dataset.row);
-    });
+    for (const body of view.querySelectorAll("tbody")) {
+      body.addEventListener("pointerover", (event) => {
+        const row = event.target.closest("tr");
+        if (row) light(view, row.dataset.row);
+      });
+    }
   }
+
+  // A table that is cut off says so: a phone shows no scroll bar.
+  const watch = new ResizeObserver((changes) => {
+    for (const { target } of changes) target.previousElementSibling.hidden = target.scrollWidth <= target.clientWidth;
+  });
+  for (const hint of document.querySelectorAll(".hint")) watch.observe(hint.nextElementSibling);
+
   addEventListener("keydown", (event) => event.key === "Escape" && hide());
   addEventListener("scroll", hide, { passive: true });
 })();

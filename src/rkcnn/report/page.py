@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -10,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 from rkcnn import __version__
 from rkcnn.data.disk import write_whole
 from rkcnn.error import InputError
-from rkcnn.report.compare import compare, reference_of
+from rkcnn.report.compare import compare
 from rkcnn.report.entry import decimals
+from rkcnn.report.findings import say_coverage, say_limits, say_shown
 from rkcnn.report.footnotes import footnotes
+from rkcnn.report.footprint import say_heading
 from rkcnn.report.inline import inline_marker, inline_svg
 from rkcnn.report.judged import judge_claims
 from rkcnn.report.judgement import Judgement
 from rkcnn.report.look import look_of
 from rkcnn.report.origin import find_origins
-from rkcnn.report.page_table import WORDS, list_heads, list_lines
+from rkcnn.report.page_table import lay_out, lay_out_memory
 from rkcnn.report.plots import draw_plots
 from rkcnn.report.view import View
 from rkcnn.report.words import conclude, mark, note_comparisons, tag, title
@@ -41,15 +44,15 @@ def write_page(views: Sequence[View], path: Path, judgements: Judged | None = No
     if not views:
         raise InputError("no table given for the page; name one, as mnist")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["code"] = _mark_code
     template = environment.from_string(_read("page.html.jinja"))
     parts = [_describe(view) for view in views]
     text = template.render(
         version=__version__,
         parts=parts,
-        words=WORDS,
         judgements=_judge(views) if judgements is None else judgements,
         origins=find_origins(result for view in views for row in view.rows for result in (*row.results, *row.diverged)),
-        facts={part["id"]: {line.at: [line.spec, line.facts] for line in part["lines"]} for part in parts},
+        facts={part["id"]: {line.at: [line.label, line.facts] for line in part["grid"].lines} for part in parts},
         style=Markup(_read("page.css")),
         script=Markup(_read("page.js")),
     )
@@ -64,34 +67,44 @@ def _judge(views: Sequence[View]) -> Judged:
     return {pace: judge_claims(runs, pace) for pace in dict.fromkeys(view.pace for view in views)}
 
 
+def _mark_code(text: str) -> Markup:
+    """`norms` as code, whatever else is in the text as text."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
 def _read(name: str) -> str:
     return files("rkcnn.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _describe(view: View) -> dict[str, Any]:
     contrasts = compare(view)
-    references = dict.fromkeys(reference_of(view.table, row.spec) for row in view.rows)
+    limits = say_limits(view, contrasts)
+    notes = note_comparisons(view, contrasts) if contrasts else ()
     return {
         "id": f"{view.table.name}-{view.pace}",
         "name": view.table.name,
         "title": title(view),
         "mark": mark(view),
         "tag": tag(view),
-        "heads": list_heads(view),
-        "lines": list_lines(view, contrasts),
+        "coverage": say_coverage(view, contrasts),
+        "shown": list(say_shown(view, contrasts)),
+        "limits": limits,
+        "grid": lay_out(view, contrasts),
+        "memory": lay_out_memory(view),
+        "memory_heading": say_heading(view),
         "families": {row.family: inline_marker(look_of(row.family)) for row in view.rows},
         "plots": _draw(view),
-        "references": [row.label for row in view.rows if row.spec in references],
-        "comparisons": list(note_comparisons(view, contrasts)),
-        "conclusions": [conclude(contrast, decimals(view)) for contrast in contrasts],
-        "notes": list(footnotes(view)),
+        "comparisons": [*notes, *(conclude(contrast, decimals(view)) for contrast in contrasts)],
+        "notes": [note for note in footnotes(view) if note not in limits],
     }
 
 
 CAPTIONS = {
     "frontier-params": "Error of the last epoch, mean ± sample std over the seeds, against parameters. "
     "A hollow point is what is left of runs that diverged.",
-    "frontier-flops": "The same against the FLOPs of one image.",
+    "frontier-flops": "The same against the FLOPs of one image, 2 × MAC; the table's are by the paper's own rule.",
     "frontier-seconds": "The same against training time, of runs that were trained one at a time.",
     "forest": "Differences of means with Welch's 95 % intervals. A hollow point has no interval.",
     "bands": "Test error by epoch: the mean as a line, the least and the most over the seeds as a band, the other "

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+STEMS = (*(f"frontier-{cost}" for cost in COSTS), "forest", "bands")
+
+
 def draw_plots(view: View) -> dict[str, Figure]:
     """By the stem of their files; a figure that would be empty is left out."""
-    figures = {f"frontier-{cost}": draw_frontier(view, cost) for cost in COSTS}
-    figures |= {"forest": draw_forest(view), "bands": draw_bands(view)}
-    return {stem: figure for stem, figure in figures.items() if figure is not None}
+    figures = (*(draw_frontier(view, cost) for cost in COSTS), draw_forest(view), draw_bands(view))
+    return {stem: figure for stem, figure in zip(STEMS, figures, strict=True) if figure is not None}

@@ -55,22 +55,32 @@ def cost_table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def between(text: str, markers: tuple[str, str], part: str) -> str:
+def between(text: str, markers: tuple[str, str], part: str, where: str = "the text") -> str:
     """The text with whatever stood between two markers replaced."""
     before, start, rest = text.partition(markers[0])
     _, end, after = rest.partition(markers[1])
     if not start or not end:
-        raise InputError(f"nothing to write between: the text lacks {' or '.join(markers)}")
+        raise InputError(f"{where} lacks {' or '.join(markers)}; name a README that has both, to be written between")
     return f"{before}{start}\n{part}\n{end}{after}"
 
 
 def write_between(path: Path, markers: tuple[str, str], part: str) -> None:
     """The same in a file."""
+    write_whole(path, between(_read(path, markers), markers, part, str(path)).encode())
+
+
+def check_markers(path: Path, markers: tuple[str, str]) -> None:
+    """That `write_between` would find its place."""
+    between(_read(path, markers), markers, "", str(path))
+
+
+def _read(path: Path, markers: tuple[str, str]) -> str:
+    if not path.is_file():
+        raise InputError(f"no file {path} here; name a README that has {markers[0]}")
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} can't be read as text: {error}; name a README that has {markers[0]}") from None
-    write_whole(path, between(text, markers, part).encode())
 
 
 def main(path: Path) -> None:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rkcnn.record.table import PACES, TABLES
-from rkcnn.report.compare import LEVEL, Contrast, compare
-from rkcnn.report.entry import decimals, percent, signed
-from rkcnn.report.errors import PLACES, sample_of
+from rkcnn.report.compare import compare
+from rkcnn.report.errors import PLACES
+from rkcnn.report.findings import Statement, say_shown
 from rkcnn.report.footnotes import NORMS, note_control, note_sampling
 from rkcnn.report.forest import draw_forest
 from rkcnn.report.judged import judge_claims
 from rkcnn.report.judgement import Judgement
-from rkcnn.report.statistics import Difference, holm, welch_of
 from rkcnn.report.table_markdown import short_table
-from rkcnn.report.view import Found, Row, View, view_of
-from rkcnn.report.words import count, count_tested, note_diverged, tag, title
+from rkcnn.report.view import Found, View, view_of
+from rkcnn.report.words import count, tag, title
 from rkcnn.train.recipe import recipe_of
 
 if TYPE_CHECKING:
@@ -51,11 +50,11 @@ def _describe(view: View, records: Found) -> Iterator[str]:
     contrasts = compare(view)
     if contrasts:
         yield f"![Differences of error from {contrasts[0].reference.label}, with their intervals]({PICTURE.as_posix()})"
-    shown = (agree_with_paper(view), *note_diverged(view), *_say_contrasts(view, contrasts))
-    for head, lines in (
-        ("What they show:", shown),
-        ("What they can't:", (note_sampling(view), NORMS, _say_absent(view))),
-    ):
+    shown = [_list(statement) for statement in say_shown(view, contrasts)]
+    if not contrasts:
+        shown.append("No two rows can be compared yet.")
+    limits = [note_sampling(view), NORMS, _say_absent(view)]
+    for head, lines in (("What they show:", shown), ("What they can't:", limits)):
         yield head
         yield "\n".join(f"- {line}" for line in lines if line)
     yield (
@@ -63,8 +62,8 @@ def _describe(view: View, records: Found) -> Iterator[str]:
         "numbers of runs that the paper itself prints ([docs/report.md](docs/report.md) has the rules). "
         '"Not separable" says that so few runs can\'t tell: it neither supports a claim nor speaks against it.'
     )
-    lines = ("| claim | our runs | the paper's own numbers |", "|---|---|---|")
-    yield "\n".join((*lines, *map(_say_claim, judge_claims(records, view.pace))))
+    heads = ("| claim | our runs | the paper's own numbers |", "|---|---|---|")
+    yield "\n".join((*heads, *map(_say_claim, judge_claims(records, view.pace))))
 
 
 def _introduce(view: View) -> str:
@@ -81,57 +80,8 @@ def _introduce(view: View) -> str:
     ).rstrip()
 
 
-def agree_with_paper(view: View) -> str:
-    """How far our best-epoch means lie from the paper's, and how many of them Welch's test tells apart."""
-    pairs = [(row, row.best, sample_of(row.printed)) for row in view.rows if row.best and row.whole]
-    known = [(row, welch_of(ours, theirs, LEVEL)) for row, ours, theirs in pairs if theirs is not None]
-    tested = [(row, found) for row, found in known if found.p is not None]
-    if not tested:
-        return ""
-    digits = decimals(view)
-    corrected = holm([found.p for _, found in tested if found.p is not None])
-    apart = [each for each, p in zip(tested, corrected, strict=True) if p < 1 - LEVEL]
-    values = [found.value for _, found in tested]
-    ends = [end for _, found in tested for end in found.interval or ()]
-    named = f": {', '.join(_give(row, found, digits) for row, found in apart)}" if apart else ""
-    return (
-        f"Counted as the paper counts, our means lie {signed(min(values), digits)} to {signed(max(values), digits)} "
-        f"points from the paper's over {count(len(tested), 'network')}; by Welch's test from the mean, std and number "
-        f"of runs that it prints, with Holm's correction, {len(apart) or 'none'} of them "
-        f"{'separate' if len(apart) > 1 else 'separates'}{named}. The {100 * LEVEL:.0f} % intervals "
-        f"lie within {signed(min(ends), digits)} to {signed(max(ends), digits)}."
-    )
-
-
-def _say_contrasts(view: View, contrasts: Sequence[Contrast]) -> Iterator[str]:
-    if not contrasts:
-        yield "No two rows can be compared yet."
-        return
-    digits = decimals(view)
-    reference = contrasts[0].reference
-    assert reference.last is not None  # a reference has two runs or more
-    head = (
-        f"After the last epoch, against {reference.label} ({percent(reference.last.mean, digits)} %), judged by "
-        f"Welch's test after Holm's correction for {count_tested(contrasts)} (differences in points, with "
-        f"the {100 * LEVEL:.0f} % interval of each by itself):"
-    )
-    more = [each for each in contrasts if each.separable and each.difference.value > 0]
-    less = [each for each in contrasts if each.separable and each.difference.value < 0]
-    level = [each for each in contrasts if not each.separable and each.p is not None]
-    flat = [each for each in contrasts if each.p is None]
-    groups = (more, "err more"), (less, "err less"), (level, "not separable"), (flat, "without any spread, not tested")
-    yield head + "".join(
-        f"\n  - {word}: {', '.join(_give(each.row, each.difference, digits) for each in found)}"
-        for found, word in groups
-        if found
-    )
-
-
-def _give(row: Row, found: Difference, digits: int) -> str:
-    if found.interval is None:
-        return f"{row.label} ({signed(found.value, digits)})"
-    low, high = (signed(bound, digits) for bound in found.interval)
-    return f"{row.label} ({signed(found.value, digits)}, {low} to {high})"
+def _list(statement: Statement) -> str:
+    return statement.text + "".join(f"\n  - {word}: {networks}" for word, networks in statement.groups)
 
 
 def _say_claim(judgement: Judgement) -> str:

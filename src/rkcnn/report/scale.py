@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_TICKS = ((3, (1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)), (10, (1, 2, 3, 5, 7)), (500, (1, 2, 5)))
+_TICKS = ((3, (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)), (10, (1, 2, 3, 5, 7)), (500, (1, 2, 5)))
 
 
 def scale_log(axes: Axes, which: Literal["x", "y"], values: Sequence[float]) -> None:

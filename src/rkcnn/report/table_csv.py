@@ -7,7 +7,7 @@ import io
 
 from rkcnn.report.compare import Contrast, compare
 from rkcnn.report.cost_check import check_costs
-from rkcnn.report.entry import printed_mean
+from rkcnn.report.entry import is_comparable, printed_mean
 from rkcnn.report.footprint import find_footprint
 from rkcnn.report.statistics import Sample
 from rkcnn.report.view import Row, View
@@ -87,8 +87,7 @@ def _sample(name: str, sample: Sample | None) -> dict[str, Value]:
 
 
 def _gap(view: View, row: Row, ours: Sample | None, theirs: float | None) -> str | None:
-    compared = row.whole and view.pace != "smoke"
-    return _percent(ours.mean - theirs) if ours and theirs is not None and compared else None
+    return _percent(ours.mean - theirs) if ours and theirs is not None and is_comparable(view, row) else None
 
 
 def _percent(value: float | None) -> str | None:

@@ -15,7 +15,7 @@ from rkcnn.report.view import View
 from rkcnn.report.words import conclude, mark, note_comparisons, tag, title
 
 ERRORS = ("theirs", "ours, last", "n", "ours, best", "Δ last", "Δ best")
-HEADS = ("network", "params", "FLOPs", "costs", *ERRORS, *footprint.HEADS)
+HEADS = ("network", "params", "FLOPs (paper's rule)", "costs", *ERRORS, *footprint.HEADS)
 SHORT = ("network", "params", "paper", "ours, best epoch", "ours, last epoch", "n")
 
 
@@ -26,7 +26,7 @@ def table_markdown(view: View, judgements: Sequence[Judgement] = ()) -> str:
 def short_table(view: View) -> str:
     """The rows that have results."""
     run = [entry for entry, row in zip(entries(view), view.rows, strict=True) if row.results or row.diverged]
-    cells = [(_name(view, e), _count(e.params), *map(_space, (e.theirs, e.best, e.last)), e.seeds) for e in run]
+    cells = [(_name(view, e), e.params.text, *map(_space, (e.theirs, e.best, e.last)), e.seeds) for e in run]
     return "\n".join(_table(SHORT, cells))
 
 
@@ -72,22 +72,23 @@ def _cells(view: View, entry: Entry) -> tuple[str, ...]:
     )
 
 
-def _count(check: Check) -> str:
-    return check.text if check.counted is None else f"{check.counted:,}"
-
-
 def _name(view: View, entry: Entry) -> str:
     return f"{tag(view)} {entry.label}" if tag(view) else entry.label
 
 
 def _costs(*checks: Check) -> str:
-    """agree, or which of the two doesn't and how."""
-    states = {NAMES[check.column]: check.state for check in checks if check.state != "-"}
-    if set(states.values()) == {"agrees"}:
+    """agree, or which of the two doesn't and how; the paper's, where nothing was counted."""
+    states = {check.state for check in checks if check.state != "-"}
+    if states == {"agrees"}:
         return "agree"
-    if set(states.values()) <= {"not counted"}:
-        return "-"
-    return ", ".join(f"{name}: {state}" for name, state in states.items())
+    if states <= {"not counted"}:
+        return "the paper's" if states else "-"
+    return ", ".join(_say(check) for check in checks if check.state != "-")
+
+
+def _say(check: Check) -> str:
+    other = f" (paper {check.printed})" if check.state in ("slip", "differs") else ""
+    return f"{NAMES[check.column]}: {check.state}{other}"
 
 
 def _space(text: str) -> str:

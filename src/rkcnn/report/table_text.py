@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from rkcnn.report.columns import columns
 from rkcnn.report.compare import compare
-from rkcnn.report.cost_check import Check, short
+from rkcnn.report.cost_check import Check
 from rkcnn.report.entry import decimals, entries
 from rkcnn.report.footnotes import footnotes
 from rkcnn.report.judged import say_all
@@ -19,6 +19,7 @@ from rkcnn.report.words import conclude, mark, note_comparisons, tag, title
 WIDTH = 100
 ERRORS = ("network", "theirs", "last", "n", "best", "Δ last", "Δ best")
 COSTS = ("network", "params", "our params", "", "FLOPs", "our FLOPs", "")
+OWN_COSTS = ("network", "", "params", "", "", "FLOPs", "")  # of a table that the paper doesn't have
 
 
 def table_text(view: View) -> str:
@@ -42,9 +43,11 @@ def _lines(view: View) -> Iterator[str]:
     errors = [(start + e.label, e.theirs, e.last, e.seeds, e.best, e.last_difference, e.best_difference) for e in rows]
     yield from columns((ERRORS, *errors))
     yield ""
-    yield "Costs: the paper's, and ours as the records counted them (FLOPs of one image, by the paper's rule)"
+    printed = any(check.printed for e in rows for check in (e.params, e.flops))
+    whose = "Costs: the paper's, and ours as" if printed else "Costs, as"
+    yield f"{whose} the records counted them (FLOPs of one image, by the paper's rule)"
     costs = [(start + e.label, *_cost(e.params), *_cost(e.flops)) for e in rows]
-    yield from columns((COSTS, *costs), words=(0, 3, 6))
+    yield from columns((COSTS if printed else OWN_COSTS, *costs), words=(0, 3, 6))
     memory = memory_text(view)
     if memory:
         yield ""
@@ -65,8 +68,7 @@ def _cost(check: Check) -> tuple[str, str, str]:
     state = check.state if check.state in ("agrees", "slip", "differs") else ""
     if check.counted is None:
         return check.printed or "-", "-", state
-    counted = short(check.counted, 3) if check.column == "flops" else f"{check.counted:,}"
-    return check.printed or "-", counted, state
+    return check.printed or "-", check.text, state
 
 
 def _fill(text: str, first: str = "- ", rest: str = "  ") -> list[str]:
