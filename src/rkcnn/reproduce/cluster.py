@@ -26,7 +26,8 @@ def join_cluster(address: str | None) -> Iterator[Any]:
     try:
         import ray
     except ImportError:
-        raise InputError("--on ray needs Ray, which is not installed; pip install 'rkcnn[ray]'") from None
+        how = "pip install --constraint constraints.txt --editable '.[ray]' in the checkout"
+        raise InputError(f"--on ray needs Ray, which is not installed; {how}") from None
     if address is not None:
         _check(address)
     own: dict[str, Any] = {} if address else {"num_cpus": len(os.sched_getaffinity(0)), "include_dashboard": False}
