@@ -42,5 +42,5 @@ def test_another_server() -> None:
 
 def test_ray_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(InputError, match=r"pip install 'rkcnn\[ray\]'"), join_cluster(None):
+    with pytest.raises(InputError, match=r"pip install .* '\.\[ray\]' in the checkout"), join_cluster(None):
         pass
