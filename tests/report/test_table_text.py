@@ -75,7 +75,7 @@ def test_claims_have_a_heading_of_their_recipe(tmp_path: Path) -> None:
     put_records(tmp_path, pace="fast")
     judged = judge_claims(read_records(tmp_path)[0], "fast")
     text = claims_text(judged, "fast")
-    assert text.startswith("The paper's claims (FAST: not the paper's recipe)\n- Each claim is corrected")
+    assert text.startswith("The paper's claims (FAST: not the paper's recipe)\n- Each claim is judged")
     assert claims_text([], "paper") == ""
 
 

@@ -14,7 +14,8 @@ from rkcnn.report.verdict import judge
 from rkcnn.report.view import Found, view_of
 
 CORRECTION = (
-    "Each claim is corrected for its own comparisons, the table for all of its: a pair may separate here and not there."
+    "Each claim is judged from every table that has results by this recipe, shown here or not, and corrected for its "
+    "own comparisons, a table for all of its: a pair may separate here and not there."
 )
 
 
