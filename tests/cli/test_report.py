@@ -141,11 +141,22 @@ def test_the_readmes_results(rkcnn: Run, tmp_path: Path) -> None:
     readme.write_text("\n".join(("# It", *RESULTS, "more")))
     code, out, _ = rkcnn("report", "--readme", str(readme), "--from", str(tmp_path / "results"))
     picture = tmp_path / "docs" / "results.svg"
-    assert (code, out) == (0, f"written   {readme}, from {tmp_path / 'results'}\nwritten   {picture}\n")
+    assert (code, out) == (0, f"written   {picture}\nwritten   {readme}, from {tmp_path / 'results'}\n")
     assert b"pre-act ResNet (bottleneck)" in picture.read_bytes()
     text = readme.read_text(encoding="utf-8")
     assert text.startswith(f"# It\n{RESULTS[0]}\n24 runs of 5 of the 19 rows")
     assert text.endswith(f"\n{RESULTS[1]}\nmore")
+
+
+def test_a_readme_stays_as_it_was_where_its_picture_cant_be_written(rkcnn: Run, tmp_path: Path) -> None:
+    put_records(tmp_path / "results")
+    readme = tmp_path / "README.md"
+    readme.write_text("\n".join(RESULTS))
+    (tmp_path / "docs").write_text("")
+    code, out, err = rkcnn("report", "--readme", str(readme), "--from", str(tmp_path / "results"))
+    assert (code, out) == (2, "")
+    assert "docs: a file of that name is in the way; name a README whose folder can be written" in err
+    assert readme.read_text() == "\n".join(RESULTS)
 
 
 def test_it_loads_no_torch(tmp_path: Path) -> None:

@@ -112,7 +112,9 @@ def test_survivors_judge_nothing_and_are_named() -> None:
     assert (alone.verdict, alone.findings) == ("not judged", ())
     assert alone.why == f"not judged: {B} on mnist (3 of 5 runs diverged)"
     some = judge(claim_of("better", (A, B), (A, C)), errors, lost)
-    assert some.heading == "supported so far (1 of 2 comparisons)"
+    assert some.heading == "supported so far (1 of 2 comparisons; 1 not judged, for runs diverged)"
+    (found,) = some.findings
+    assert found.p == pytest.approx(2 * (found.difference.p or 0)), "corrected as if all were there"
     assert some.why.endswith(f"; {alone.why}")
     waiting = judge(claim_of("better", (A, B), (A, C)), records_of(a=LOW), lost)
     assert waiting.why == f"{alone.why}; not yet tested: mnist (fewer than 2 runs of {C})"

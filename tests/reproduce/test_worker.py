@@ -78,6 +78,20 @@ def test_one_that_diverged_moves_no_more(order: Order, monkeypatch: pytest.Monke
     assert events == [Event("begins", 0), Event("ends", 0)]
 
 
+def test_a_gpu_that_no_longer_works_takes_its_process_with_it(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trying the runs one by one in it would fail them all; the driver replaces it. Memory is another matter."""
+
+    def train(*_: object) -> None:
+        raise RuntimeError(says)
+
+    monkeypatch.setattr(worker, "train_together", train)
+    says = "CUDA error: an illegal memory access was encountered"
+    with pytest.raises(SystemExit, match="rkcnn: CUDA error: an illegal memory access"):
+        carry_out(order, load, lambda event: None)
+    says = "CUDA out of memory. Tried to allocate 2 GiB"
+    assert [event.what for event in told(order)] == ["fails"] * 4
+
+
 def test_when_its_driver_dies_it_keeps_and_leaves(tmp_path: Path) -> None:
     data = write_digits(tmp_path / "digits.npz")
     recipe = recipe_of("mini", {"epochs": "100000", "batch": "64"})
@@ -100,6 +114,7 @@ def test_when_its_driver_dies_it_keeps_and_leaves(tmp_path: Path) -> None:
             assert event.run == 7
             if event.share > 0:
                 break
+        process.stdout.close()  # both, as when it is killed
         process.stdin.close()
         process.stdin = None
         assert process.wait(60) == 0

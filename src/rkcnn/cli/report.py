@@ -108,12 +108,13 @@ def _write_readme(readme: Path, folder: Path, table: str | None, output: Path | 
         raise unreadable[0]  # what is published must be whole
     for trouble in note_copies(records):
         print(f"rkcnn: {trouble}", file=sys.stderr)
-    write_between(readme, RESULTS, write_results(records))
-    print(f"written   {readme}, from {folder}")
+    part = write_results(records)
     figure = draw_results(records)
     if figure is not None:
         picture = readme.parent / PICTURE
-        with writing_to(picture, "name a README whose folder can be written"):
+        with writing_to(picture.parent, "name a README whose folder can be written"):
             picture.parent.mkdir(exist_ok=True)
         write_whole(picture, render(figure, "svg"))
         print(f"written   {picture}")
+    write_between(readme, RESULTS, part)
+    print(f"written   {readme}, from {folder}")

@@ -6,8 +6,8 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Generator, Sequence
-from contextlib import closing
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -99,9 +99,9 @@ def reproduce(
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         return 0
     if waiting:
-        signal.signal(signal.SIGTERM, _leave)
         try:
-            failed |= _go(console, waiting, out, on, device, engine, address, store, sources)
+            with _answering():
+                failed |= _go(console, waiting, out, on, device, engine, address, store, sources)
         except (KeyboardInterrupt, SystemExit) as stop:
             done = sum(isinstance(state, Result) for state in stand_of(runs, out, store).values())
             print(f"rkcnn: stopped with {done} of {len(runs)} runs done; the same command continues", file=sys.stderr)
@@ -159,8 +159,25 @@ def stand_of(runs: Sequence[Run], out: Path, store: Path | None) -> dict[Run, Re
     return found
 
 
-def _leave(number: int, frame: object) -> None:
-    raise SystemExit(128 + number)
+@contextmanager
+def _answering() -> Iterator[None]:
+    """Ctrl-C and SIGTERM are answered at once, since keeping what there is may take a while."""
+    asked = 0
+
+    def stop(number: int, frame: object) -> None:
+        nonlocal asked
+        asked += 1
+        now = "at once" if asked > 1 else "every run keeps where it stands"
+        print(f"rkcnn: stopping; {now}", file=sys.stderr, flush=True)
+        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # as a shell's background job has it
+    before = {n: signal.signal(n, stop) for n in (signal.SIGINT, signal.SIGTERM) if n == signal.SIGTERM or not ignored}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _go(
@@ -202,10 +219,6 @@ def _go(
 
         events = reproduce_here(runs, way, sources)
     with closing(events), Board(console, runs, [float(flops[run.spec]) for run in runs]) as board:
-        try:
-            for event in events:
-                board.hear(event)
-        except KeyboardInterrupt:
-            print("rkcnn: stopping; every run keeps where it stands", file=sys.stderr)
-            raise
+        for event in events:
+            board.hear(event)
     return {runs[number]: why for number, why in board.failed.items()}

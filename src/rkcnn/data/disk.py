@@ -18,6 +18,7 @@ _REASONS = {
     errno.EDQUOT: "the disk quota is used up",
     errno.ENOTDIR: "a part of it is a file, not a folder",
     errno.EISDIR: "a folder of that name is in the way",
+    errno.EEXIST: "a file of that name is in the way",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,13 @@ RESULT: Kinds = {
     "peak_bytes": int,
     "params": int,
     "data": dict,
+    "engine": str,
+    "versions": dict,
+    "machine": dict,
+    "commit": (str, type(None)),
     "source": str,
 }
+LATER: Kinds = {"flops": (int, type(None)), "paper_flops": (int, type(None))}  # may be missing in older records
 
 
 @dataclass(frozen=True)
@@ -69,9 +75,10 @@ def read_result(path: Path) -> Result:
     try:
         facts = json.loads(path.read_bytes())
         check_kinds("result", facts, RESULT)
+        check_kinds("result", facts, {name: kind for name, kind in LATER.items() if name in facts})
         result = Result(**_check_names(facts))
         check_progress(result.run, result.epochs)
-        _check_errors(result)
+        _check_values(result)
         return result
     except (OSError, ValueError, TypeError) as error:
         raise InputError(f"{path} can't be read as a result of rkcnn: {error}; move it away") from None
@@ -89,11 +96,15 @@ def _check_names(facts: dict[str, Any]) -> dict[str, Any]:
     return facts
 
 
-def _check_errors(result: Result) -> None:
-    """ValueError unless a finished run's errors are fractions, the best no worse than the last."""
+def _check_values(result: Result) -> None:
+    """ValueError unless numbers are what they can be: a finished run's errors fractions, the best no worse."""
     best, last = result.error_best, result.error
     if result.finished and not (best is not None and last is not None and 0 <= best <= last <= 1):
         raise ValueError(f"the error is {last}, and {best} at best")
+    if result.params < 1 or not isfinite(result.seconds):
+        raise ValueError(f"the run has {result.params} parameters and took {result.seconds} s")
+    if not isinstance(result.machine.get("gpu"), str | None):
+        raise TypeError(f"the machine's gpu is of type {type(result.machine['gpu']).__name__}")
 
 
 def check_progress(run: Any, epochs: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rkcnn.error import InputError
 from rkcnn.record.result import find_results
-from rkcnn.record.run import Run
+from rkcnn.record.run import Run, fill_run
 
 
 class Shorter(NamedTuple):
@@ -30,7 +30,7 @@ def find_shorter(run: Run, folder: Path, content: dict[str, str]) -> Shorter | N
             continue
         epochs = result.run["recipe"]["epochs"]
         same = {**run.as_dict(), "recipe": {**run.as_dict()["recipe"], "epochs": epochs}}
-        if result.run == same and epochs < run.recipe.epochs and _kept(path.parent, epochs):
+        if fill_run(result.run) == same and epochs < run.recipe.epochs and _kept(path.parent, epochs):
             found[epochs] = Shorter(path.parent, result.run)
     return found[max(found)] if found else None
 

@@ -47,6 +47,7 @@ class Judgement:
     findings: tuple[Finding, ...] = ()
     missing: tuple[Comparison, ...] = ()
     exactly: str = ""  # what was counted, where the claim is about that
+    lost: int = 0  # of the missing, because runs diverged
     theirs: str = ""  # the heading that the paper's own numbers get by the same rules
 
     @property
@@ -57,7 +58,7 @@ class Judgement:
             parts.append(f"{len(self.findings)} of {len(self.findings) + len(self.missing)} comparisons")
         if len({finding.verdict for finding in self.findings}) > 1:
             parts.append(tally(self.findings))
-        part = ": ".join(filter(None, parts))
+        part = ": ".join(filter(None, parts)) + f"; {self.lost} not judged, for runs diverged" * bool(self.lost)
         so_far = " so far" if self.verdict == "supported" and self.missing else ""
         return f"{self.verdict}{so_far} ({part})" if part else self.verdict
 

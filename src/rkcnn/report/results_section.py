@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rkcnn.record.table import PACES, TABLES
 from rkcnn.report.compare import compare
-from rkcnn.report.errors import PLACES
 from rkcnn.report.findings import Statement, say_shown
 from rkcnn.report.footnotes import NORMS, note_control, note_sampling
 from rkcnn.report.forest import draw_forest
@@ -16,7 +16,7 @@ from rkcnn.report.judged import judge_claims
 from rkcnn.report.judgement import Judgement
 from rkcnn.report.table_markdown import short_table
 from rkcnn.report.view import Found, View, view_of
-from rkcnn.report.words import count, tag, title
+from rkcnn.report.words import count, note_comparisons, tag, title
 from rkcnn.train.recipe import recipe_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ def _describe(view: View, records: Found) -> Iterator[str]:
         yield f"![Differences of error from {contrasts[0].reference.label}, with their intervals]({PICTURE.as_posix()})"
     shown = [_list(statement) for statement in say_shown(view, contrasts)]
     if not contrasts:
-        shown.append("No two rows can be compared yet.")
+        *_, why = note_comparisons(view, contrasts)
+        shown.append(why)
     limits = [note_sampling(view), NORMS, _say_absent(view)]
     for head, lines in (("What they show:", shown), ("What they can't:", limits)):
         yield head
@@ -76,7 +77,7 @@ def _introduce(view: View) -> str:
         f'({recipe.epochs} epochs), on {", ".join(machines)}. Errors in percent; the paper and "best epoch" give '
         "lowest (mean ± std) of each run's best epoch on the test set (as the paper's public code counts), "
         '"last epoch" mean ± std, nothing chosen. '
-        f"{' '.join(note_control(view))}"
+        f"{' '.join(note_control(replace(view, rows=tuple(row for row in view.rows if row.results))))}"
     ).rstrip()
 
 
@@ -95,9 +96,9 @@ def _say_absent(view: View) -> str:
 
 
 def _list_others(records: Found) -> Iterator[str]:
-    """What else has runs that nothing before it has, by table of the paper and recipe."""
+    """What else has runs that nothing before it has, by table and recipe."""
     told: set[Path] = set()
-    for name in PLACES:
+    for name in TABLES:
         for pace in PACES:
             seen = view_of(TABLES[name], records, pace)
             folders = {folder for row in seen.rows for folder in row.folders}

@@ -47,16 +47,18 @@ def judge(
     known = [c for c in comparisons if all(_runs(errors, key) > 1 and key not in lost for key in _keys(c))]
     differences = {c: welch_of(errors[c.table, c.first], errors[c.table, c.second], LEVEL) for c in known}
     chances = {c: difference.p for c, difference in differences.items() if difference.p is not None}
-    corrected = dict(zip(chances, holm([*chances.values()]), strict=True))
+    touched = [c for c in comparisons if any(key in lost for key in _keys(c))]
+    # Those of diverged runs stay in the count, or a divergence would make the other comparisons of a claim clearer.
+    corrected = dict(zip(chances, holm([*chances.values(), *[1.0] * len(touched)]), strict=False))
     missing = tuple(c for c in comparisons if c not in corrected)
     left_out = "; ".join(_say_missing(errors, missing, known, lost))
     if not corrected:
-        touched = bool(known) or any(key in lost for c in missing for key in _keys(c))
-        return Judgement(claim, "not judged" if touched else "not yet tested", left_out, missing=missing)
+        verdict: Verdict = "not judged" if known or touched else "not yet tested"
+        return Judgement(claim, verdict, left_out, missing=missing)
     findings = tuple(_find(claim, errors, c, differences[c], p) for c, p in corrected.items())
     verdict = _sum_up(findings, claim.usually)
     why = "; ".join(filter(None, (_say(claim, findings, verdict), left_out)))
-    return Judgement(claim, verdict, why, findings, missing)
+    return Judgement(claim, verdict, why, findings, missing, lost=len(touched))
 
 
 def _keys(comparison: Comparison) -> tuple[Key, Key]:

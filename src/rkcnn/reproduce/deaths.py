@@ -12,7 +12,7 @@ PATIENCE = 120.0  # seconds for a process that was asked to stop to keep or send
 
 
 class Deaths:
-    """Of each run, counted from anew when its checkpoints are others than at its last death.
+    """Of each run, those at which its checkpoints were the same as at the death before.
 
     So one that is often stopped goes on for as long as it comes further, and one that kills its process is given up.
     """
@@ -24,10 +24,9 @@ class Deaths:
     def judge(self, run: int, share: float, why: str, folder: Path) -> Event:
         """It dies, or fails if it is to be given up; in `folder` are its checkpoints."""
         stands = {path.name for path in folder.glob("checkpoint-*.json")}
-        if stands != self._stood.get(run):
-            self._counts[run] = 0
+        further = stands != self._stood.get(run, set())
+        self._counts[run] = 0 if further else self._counts[run] + 1
         self._stood[run] = stands
-        self._counts[run] += 1
         if self._counts[run] < DEATHS:
             return die(run, share, why)
         return Event("fails", run, text=f"{why}; it came no further in {DEATHS} attempts")

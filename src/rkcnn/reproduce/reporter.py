@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rkcnn.record.result import Result
-from rkcnn.record.run import Run
+from rkcnn.record.run import Run, fill_run
 from rkcnn.reproduce.event import Event
 from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
@@ -25,7 +25,7 @@ class Reporter(Observer):
         self._looked = 0.0
 
     def found(self, folder: Path, result: Result) -> None:
-        place = next(place for run, place in self._places.items() if run.as_dict() == result.run)
+        place = next(place for run, place in self._places.items() if run.as_dict() == fill_run(result.run))
         self._tell(Event("ends", place, 1.0, result.error, result.status))
 
     def begins(self, job: Job, note: str) -> None:

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,8 @@ def carry_out(
             groups.append(group)
             busy = True
         except (InputError, RuntimeError, OSError) as error:
+            if "CUDA error" in str(error):  # nothing works on that GPU any more but in another process
+                raise SystemExit(f"rkcnn: {fail(group[0][0], error).text}") from None
             if len(group) > 1:
                 groups.extend((one,) for one in reversed(group))
             else:
@@ -113,13 +116,14 @@ def main() -> None:
         return held[name, sources]
 
     def tell(event: Event) -> None:
-        print(event.to_json(), file=lines)
+        with suppress(BrokenPipeError):  # the driver is gone, which `_listen` hears: first what there is must be kept
+            print(event.to_json(), file=lines)
 
     try:
         while line := orders.get():
             carry_out(read_order(line), sets, tell)
             tell(DONE)
-    except (Stopped, KeyboardInterrupt, BrokenPipeError):
+    except (Stopped, KeyboardInterrupt):
         sys.exit(0)
 
 
@@ -128,6 +132,7 @@ def _listen(orders: queue.Queue[str]) -> None:
         orders.put(line.strip())
         if not line.strip():
             return
+    orders.put("")  # should the signal come when a run is ending, there is no other order to wait for
     os.kill(os.getpid(), signal.SIGTERM)  # the driver is gone
 
 
