@@ -170,6 +170,8 @@ def test_a_plan_trains_and_fetches_nothing(rkcnn: Run, tmp_path: Path) -> None:
         (["mnist", "--seeds", "0"], "--seeds 0 given"),
         (["mnist", "--rows", "Identity*,RKCN-*"], "no row of mnist matches 'RKCN-*'"),
         (["mnist", "--device", "cuda:9", "--plan"], "no device 'cuda:9' here"),
+        (["mnist", "--recipe", "smoke", "--device", "cuda:9"], "no device 'cuda:9' here"),
+        (["mnist", "--recipe", "smoke", "--on", "ray", "--device", "cuda:1"], "say cpu, cuda or auto"),
         (["mnist", "--recipe", "smoke", "--engine", "steam"], "no engine 'steam'; engines are auto, eager"),
     ],
 )
@@ -192,10 +194,10 @@ def test_a_place_where_nothing_can_be_kept_is_found_out_first(rkcnn: Run, tmp_pa
     words = ("reproduce", "mnist", "--recipe", "smoke", "--out")
     code, said, err = rkcnn(*words, str(tmp_path / "file" / "runs"))
     assert (code, said.count("FAILS")) == (2, 0)
-    assert err.endswith("a part of it is a file, not a folder; name another --out\n")
+    assert err.endswith("given, and a part of it is a file; name a folder\n")
     code, _, err = rkcnn(*words, str(tmp_path / ("x" * 300)))
     assert code == 2
-    assert "File name too long; name another" in err
+    assert "File name too long; name another folder" in err
 
 
 def test_a_record_of_another_version_is_that_runs_trouble_alone(rkcnn: Run, out: Path, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import sys
@@ -15,7 +14,6 @@ from cyclopts import Parameter
 
 from rkcnn.cli.data import FromSources
 from rkcnn.cli.plan import MARKS, describe, show_plan, summarise
-from rkcnn.data.disk import writing_to
 from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
 
@@ -81,7 +79,7 @@ def reproduce(
         raise InputError(f"--{'address' if address else 'store'} given with --on local; it goes with --on ray")
     for name, folder in (("--out", out), ("--store", store)):
         if folder is not None:
-            _check_folder(name, folder)
+            _check_folder(name, folder, writes=not plan)
     chosen = find_table(table)
     runs = chosen.runs(recipe, rows, seeds)
     console = make_console()
@@ -116,20 +114,17 @@ def reproduce(
     return 1 if failed else 0
 
 
-def _check_folder(name: str, folder: Path) -> None:
+def _check_folder(name: str, folder: Path, writes: bool) -> None:
+    """Whether runs can be kept there is found out before anything is made; a plan only reads."""
     try:
-        if folder.exists() and not folder.is_dir():
-            raise InputError(f"{name} {folder} given, and that is a file; name a folder")
+        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     except OSError as error:
-        raise InputError(f"{name} {folder} given, and it can't be looked at: {error.strerror}; name another") from None
-
-
-def _make_folder(name: str, folder: Path) -> None:
-    """Whether runs can be kept there is found out before any is begun."""
-    with writing_to(folder, f"name another {name}"):
-        folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        raise InputError(f"{name} {folder} given: {error.strerror}; name another folder") from None
+    if not there.is_dir():
+        what = "that" if there == folder else "a part of it"
+        raise InputError(f"{name} {folder} given, and {what} is a file; name a folder")
+    if writes and not os.access(there, os.W_OK):
+        raise InputError(f"{name} {folder} given, and nothing can be written there; name another folder")
 
 
 def make_console() -> Console:
@@ -198,17 +193,13 @@ def _go(
     from rkcnn.reproduce.estimate import count_flops
     from rkcnn.run.together import Way
     from rkcnn.run.train import check_fit
-    from rkcnn.train.engine import ENGINES
+    from rkcnn.train.engine import check_engine
 
-    if engine not in ENGINES:
-        raise InputError(f"no engine {engine!r}; engines are {', '.join(ENGINES)}")
+    check_engine(engine)
     training, _ = load(runs[0].data, sources, progress=Progress(sys.stderr))
     for spec in dict.fromkeys(run.spec for run in runs):
         check_fit(spec, training)
     flops = {spec: count_flops(spec, find(runs[0].data)) for spec in {run.spec for run in runs}}
-    for name, folder in (("--out", out), ("--store", store)):
-        if folder is not None:
-            _make_folder(name, folder)
     way = Way(out, device, engine)
     if on == "ray":
         from rkcnn.reproduce.on_ray import reproduce_on_ray

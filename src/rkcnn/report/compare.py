@@ -10,10 +10,9 @@ from rkcnn.evaluate.proportion import McNemar, mcnemar
 from rkcnn.record.table import Table
 from rkcnn.report.errors import PLACES, printed_error
 from rkcnn.report.mistakes import find_mistakes
-from rkcnn.report.statistics import MOST_SPLITS, Difference, Permutation, holm, permute, welch
+from rkcnn.report.statistics import MOST_SPLITS, Difference, Permutation, holm, permute, separates, welch
 from rkcnn.report.view import Row, View
 
-LEVEL = 0.95
 OWN_REFERENCES = {"ablation": "RKCNN-I-2_2_2@k=120", "scaling": "RKCNN-I-2_2_2@k=80"}
 
 
@@ -33,7 +32,7 @@ class Contrast(NamedTuple):
 
     @property
     def separable(self) -> bool:
-        return self.p is not None and self.p < 1 - LEVEL
+        return separates(self.p)
 
 
 def compare(view: View) -> list[Contrast]:
@@ -50,7 +49,7 @@ def compare(view: View) -> list[Contrast]:
         for row in view.rows
         if (other := rows[reference_of(view.table, row.spec)]) is not row and min(_count(row), _count(other)) > 1
     ]
-    differences = [welch(_errors(row), _errors(other), LEVEL) for row, other in pairs]
+    differences = [welch(_errors(row), _errors(other)) for row, other in pairs]
     corrected = iter(holm([difference.p for difference in differences if difference.p is not None]))
     data = SETS[view.table.data_at(view.pace)]
     compared = {row.spec: row for pair in pairs for row in pair}

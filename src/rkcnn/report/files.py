@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rkcnn.data.disk import write_whole, writing_to
 from rkcnn.error import InputError
 from rkcnn.report.judged import speaks_of
 from rkcnn.report.judgement import Judgement
-from rkcnn.report.page import write_page
+from rkcnn.report.page import Judged, write_page
 from rkcnn.report.picture import save_figure
 from rkcnn.report.plots import STEMS, draw_plots
 from rkcnn.report.table_csv import table_csv
 from rkcnn.report.table_markdown import table_markdown
 from rkcnn.report.view import View
-
-Judged = Mapping[str, Sequence[Judgement]]  # by pace
 
 
 def check_folder(views: Sequence[View], folder: Path) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from rkcnn.report.compare import LEVEL, Contrast
+from rkcnn.report.compare import Contrast
 from rkcnn.report.entry import decimals, is_comparable, percent, signed
 from rkcnn.report.errors import sample_of
 from rkcnn.report.footnotes import note_norms, note_sampling, note_single
-from rkcnn.report.statistics import Difference, holm, welch_of
+from rkcnn.report.statistics import LEVEL, Difference, holm, separates, welch_of
 from rkcnn.report.view import Row, View
 from rkcnn.report.words import count, count_tested, note_comparisons, note_diverged
 
@@ -60,13 +60,13 @@ def say_limits(view: View, contrasts: Sequence[Contrast]) -> list[str]:
 def agree_with_paper(view: View) -> str:
     """How far our best-epoch means lie from the paper's, and how many of them Welch's test tells apart."""
     pairs = [(row, row.best, sample_of(row.printed)) for row in view.rows if row.best and is_comparable(view, row)]
-    known = [(row, welch_of(ours, theirs, LEVEL)) for row, ours, theirs in pairs if theirs is not None]
+    known = [(row, welch_of(ours, theirs)) for row, ours, theirs in pairs if theirs is not None]
     tested = [(row, found) for row, found in known if found.p is not None]
     if not tested:
         return ""
     digits = decimals(view)
     corrected = holm([found.p for _, found in tested if found.p is not None])
-    apart = [each for each, p in zip(tested, corrected, strict=True) if p < 1 - LEVEL]
+    apart = [each for each, p in zip(tested, corrected, strict=True) if separates(p)]
     values = [found.value for _, found in tested]
     ends = [end for _, found in tested for end in found.interval or ()]
     named = f": {', '.join(_give(row, found, digits) for row, found in apart)}" if apart else ""

@@ -12,7 +12,7 @@ from rkcnn.report.compare import reference_of
 from rkcnn.report.headline import write_headline
 from rkcnn.report.look import look_of
 from rkcnn.report.picture import BLACK, GREY
-from rkcnn.report.statistics import Difference, holm, welch
+from rkcnn.report.statistics import Difference, holm, separates, welch
 from rkcnn.report.view import Row, View
 from rkcnn.report.words import mark
 
@@ -55,7 +55,7 @@ def draw_forest(view: View, reference: str | None = None) -> Figure | None:
     found = [welch(_errors(row), _errors(other)) for row, other in pairs]
     corrected = iter(holm([each.p for each in found if each.p is not None]))
     for y, ((row, _), each) in enumerate(zip(pairs, found, strict=True)):
-        separable = each.p is not None and next(corrected) < 0.05
+        separable = each.p is not None and separates(next(corrected))
         _draw_row(axes, y, row, each, view.rows.index(row), separable)
     axes.plot([], [], color=GREY, linewidth=1.6, label="Welch's 95 % interval over seeds, each by itself")
     axes.plot([], [], linestyle="none", label="bold: separable after Holm's correction")

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from rkcnn.report.claims import Claim, Comparison
-from rkcnn.report.statistics import Difference
+from rkcnn.report.statistics import LEVEL, Difference, separates
 
 Verdict = Literal["supported", "not separable", "contradicted", "not yet tested", "not judged"]
 WORDS: dict[Verdict, str] = {"supported": "as claimed", "not separable": "undecided", "contradicted": "against"}
-LEVEL = 0.95
 
 
 class Finding(NamedTuple):
@@ -30,7 +29,7 @@ class Finding(NamedTuple):
         low, high = self.difference.interval
         margin = f", margin {100 * self.margin:.3f}" if self.margin is not None else ""
         within = self.margin is not None and -self.margin < low and high < self.margin
-        small = "; they differ, by less than the margin" if within and self.p < 1 - LEVEL else ""
+        small = "; they differ, by less than the margin" if within and separates(self.p) else ""
         return (
             f"{first} minus {second} on {table} is {100 * self.difference.value:+.3f} points ({100 * LEVEL:.0f} % "
             f"interval {100 * low:+.3f} to {100 * high:+.3f}{margin}, corrected p {self.p:.2g}{small})"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 
-Judged = Mapping[str, Sequence[Judgement]]
+Judged = Mapping[str, Sequence[Judgement]]  # by pace
 
 
 def write_page(views: Sequence[View], path: Path, judgements: Judged | None = None) -> Path:

@@ -13,6 +13,7 @@ from rkcnn.report.student import quantile, tail
 
 MOST_SPLITS = 200_000  # 0.1 s
 TIE = 1e-9
+LEVEL = 0.95  # of every interval; p below 1 - LEVEL separates
 
 
 class Sample(NamedTuple):
@@ -47,7 +48,7 @@ class Permutation(NamedTuple):
     splits: int
 
 
-def welch(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> Difference:
+def welch(a: Sequence[float], b: Sequence[float], level: float = LEVEL) -> Difference:
     """The difference of means with Welch's interval: d ± t se, se² = s_a²/n_a + s_b²/n_b.
 
     dof = se⁴ / ((s_a²/n_a)²/(n_a - 1) + (s_b²/n_b)²/(n_b - 1)). Two samples without any spread have no
@@ -56,7 +57,7 @@ def welch(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> Differ
     return welch_of(Sample.of(a), Sample.of(b), level)
 
 
-def welch_of(one: Sample, two: Sample, level: float = 0.95) -> Difference:
+def welch_of(one: Sample, two: Sample, level: float = LEVEL) -> Difference:
     """The same of samples of which no more is known, as those that the paper printed."""
     value = one.mean - two.mean
     if one.std is None or two.std is None:
@@ -69,6 +70,11 @@ def welch_of(one: Sample, two: Sample, level: float = 0.95) -> Difference:
     dof = 1 / (share**2 / (one.n - 1) + (1 - share) ** 2 / (two.n - 1))
     half = quantile(level, dof) * se
     return Difference(value, (value - half, value + half), dof, tail(value / se, dof))
+
+
+def separates(p: float | None) -> bool:
+    """Whether a corrected p tells two apart; there is none without any spread."""
+    return p is not None and p < 1 - LEVEL
 
 
 def permute(a: Sequence[float], b: Sequence[float]) -> Permutation:

@@ -11,9 +11,9 @@ from rkcnn.evaluate.proportion import sampling_error
 from rkcnn.record.table import TABLES
 from rkcnn.report.claims import Claim, Comparison, Key
 from rkcnn.report.counted import COUNTED
-from rkcnn.report.judgement import LEVEL, Finding, Judgement, Verdict, tally
+from rkcnn.report.judgement import Finding, Judgement, Verdict, tally
 from rkcnn.report.share import judge_share
-from rkcnn.report.statistics import Difference, Sample, holm, welch_of
+from rkcnn.report.statistics import Difference, Sample, holm, separates, welch_of
 
 
 def judge(
@@ -45,7 +45,7 @@ def judge(
     lost = diverged or {}
     comparisons = claim.compare(errors)
     known = [c for c in comparisons if all(_runs(errors, key) > 1 and key not in lost for key in _keys(c))]
-    differences = {c: welch_of(errors[c.table, c.first], errors[c.table, c.second], LEVEL) for c in known}
+    differences = {c: welch_of(errors[c.table, c.first], errors[c.table, c.second]) for c in known}
     chances = {c: difference.p for c, difference in differences.items() if difference.p is not None}
     touched = [c for c in comparisons if any(key in lost for key in _keys(c))]
     # Those of diverged runs stay in the count, or a divergence would make the other comparisons of a claim clearer.
@@ -72,16 +72,16 @@ def _runs(errors: Mapping[Key, Sample], key: Key) -> int:
 def _find(claim: Claim, errors: Mapping[Key, Sample], comparison: Comparison, found: Difference, p: float) -> Finding:
     assert found.interval is not None  # it comes with p
     low, high = found.interval
-    separates = p < 1 - LEVEL
+    apart = separates(p)
     if claim.kind == "better":
-        holds, fails = separates and found.value < 0, separates and found.value > 0
+        holds, fails = apart and found.value < 0, apart and found.value > 0
         return Finding(comparison, found, p, None, _decide(holds, fails))
     mean = fmean(errors[key].mean for key in _keys(comparison))
     margin = sampling_error(mean, SETS[TABLES[comparison.table].data].test.images).se
     if claim.kind == "alike":
-        holds, fails = -margin < low and high < margin, separates and (high < -margin or margin < low)
+        holds, fails = -margin < low and high < margin, apart and (high < -margin or margin < low)
     else:
-        fails = separates and found.value < 0
+        fails = apart and found.value < 0
         holds = not fails and -margin < low
     return Finding(comparison, found, p, margin, _decide(holds, fails))
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rkcnn.report.compare import LEVEL, Contrast, reference_of
+from rkcnn.report.compare import Contrast, reference_of
 from rkcnn.report.entry import percent, signed
+from rkcnn.report.statistics import LEVEL, separates
 from rkcnn.report.view import Row, View
 from rkcnn.train.recipe import recipe_of
 
@@ -83,7 +84,7 @@ def note_comparisons(view: View, contrasts: Sequence[Contrast]) -> Iterator[str]
     )
     smallest = min((each.permutation.smallest for each in contrasts if each.permutation), default=0.0)
     corrected = min(1.0, smallest * len(contrasts))
-    if corrected >= 1 - LEVEL:
+    if not separates(corrected):
         yield (
             f"The permutation test is exact and stands uncorrected: the smallest p that so few seeds allow, "
             f"{smallest:.2g}, would be {corrected:.2g} when corrected, so it can't decide alone."

@@ -105,10 +105,14 @@ class Graph(Compiled):
                 tensor.copy_(value)
 
 
-def start_engine(kind: str, trainer: Trainer) -> tuple[Engine, str]:
-    """The engine asked for, or the fastest that can run this trainer, and one line that says why not a faster one."""
+def check_engine(kind: str) -> None:
     if kind not in ENGINES:
         raise InputError(f"no engine {kind!r}; engines are {', '.join(ENGINES)}")
+
+
+def start_engine(kind: str, trainer: Trainer) -> tuple[Engine, str]:
+    """The engine asked for, or the fastest that can run this trainer, and one line that says why not a faster one."""
+    check_engine(kind)
     cuda = trainer.device.type == "cuda"
     data_decides = bool(trainer.tallies)
     norms_wait = any(isinstance(m, BatchNorm) and m.whole is not None for m in trainer.network.modules())
