@@ -32,19 +32,30 @@ MARK = "RKCNN_STARTED_FOR"
 ROWS = "Identity*,RKCNN-E-2@k=24,DenseNet*"
 
 
-@pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("runs")
+@pytest.fixture(scope="session")
+def trained(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+    """Three rows by smoke, and what the command said: trained once, whichever worker comes first."""
+
+    def train(folder: Path) -> None:
+        words = ["reproduce", "mnist", "--recipe", "smoke", "--rows", ROWS, "--out", str(folder / "runs")]
+        done = subprocess.run([sys.executable, "-m", "rkcnn", *words], capture_output=True, text=True, check=True)
+        (folder / "said").write_text(done.stdout.replace(str(folder / "runs"), "OUT"))
+
+    return once("smoke-rows", train)
 
 
-def test_smoke_of_a_table_and_its_report(rkcnn: Run, out: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def out(trained: Path) -> Path:
+    return trained / "runs"
+
+
+def test_smoke_of_a_table_and_its_report(rkcnn: Run, trained: Path, out: Path, tmp_path: Path) -> None:
     """The proof in small: rows of the MNIST table trained, then read; smoke is marked everywhere."""
-    code, said, _ = rkcnn("reproduce", "mnist", "--recipe", "smoke", "--rows", ROWS, "--out", str(out))
-    assert code == 0
+    said = (trained / "said").read_text()
     assert said.count(MARKS["smoke"]) == 2
     assert "3 networks x 1 seed on mnist-mini, by smoke; 0 finished, 0 begun, 3 new" in said
     assert said.count("ends      ") == 3
-    assert f"next      rkcnn report mnist --from {out} --recipe smoke" in said
+    assert "next      rkcnn report mnist --from OUT --recipe smoke" in said
     code, said, _ = rkcnn("report", "mnist", "--from", str(out), "--recipe", "smoke", "-o", str(tmp_path))
     assert code == 0
     assert "SMOKE" in said
