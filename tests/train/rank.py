@@ -91,9 +91,15 @@ def interrupt(out: str, spec: str, rank: str, name: str, step: str) -> None:
     Trainer.learn = learn_or_die  # type: ignore[method-assign]
     try:
         train(spec, out, keep_seconds=-1.0)
-    except Stopped as stopped:
-        print(f"rank {os.environ['RANK']}: {stopped}")
+    except Stopped as stopped:  # its traceback still knows the trainer
+        print(f"rank {os.environ['RANK']}: {stopped}; threads of its group left: {group_threads()}")
         sys.exit(3)
+
+
+def group_threads() -> int:
+    """gloo's, of this process: one that frees a tensor while Python ends takes the process down with SIGABRT."""
+    names = [task.joinpath("comm").read_text() for task in Path("/proc/self/task").iterdir()]
+    return sum("gloo" in name for name in names)
 
 
 def evaluations(ranks: Ranks, agree: bool) -> float:

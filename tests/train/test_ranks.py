@@ -116,8 +116,8 @@ def test_stopped_then_killed_then_resumed_on_two_machines_nothing_is_lost(compar
     """A signal to one rank stops both after the same step; two launchers without a common disk go on, bit for bit."""
     spec, out, elsewhere = RUNS[0], tmp_path / "out", tmp_path / "elsewhere"
     assert two_ranks("interrupt", str(out), spec, "1", "SIGTERM", "3") == [
-        (3, "rank 0: another rank was stopped\n"),
-        (3, "rank 1: SIGTERM\n"),
+        (3, "rank 0: another rank was stopped; threads of its group left: 0\n"),
+        (3, "rank 1: SIGTERM; threads of its group left: 0\n"),
     ]
     (first,) = (json.loads(path.read_text()) for path in sorted(out.rglob("checkpoint-*.json"))[-1:])
     assert (first["epoch"], first["step"]) == (0, 3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import torch
@@ -62,6 +62,7 @@ class Ranks:
 
     rank: int = 0
     world: int = 1
+    wrapped: list[nn.Module] = field(default_factory=list, compare=False, repr=False)  # what `wrap` gave
 
     @property
     def writes(self) -> bool:
@@ -81,11 +82,20 @@ class Ranks:
                 module.solver = replace(module.solver, whole=whole)
             elif isinstance(module, BatchNorm) and sync_norm:
                 module.whole = whole
-        wrapped = DistributedDataParallel(network)
-        # Its last attribute, so that the group outlives its reducer: the reducer would join gloo's threads under the
-        # interpreter's lock, for which they may be waiting to free their last tensor (pytorch issue 56297).
-        vars(wrapped)["group"] = dist.group.WORLD
-        return wrapped
+        self.wrapped.append(DistributedDataParallel(network))
+        return self.wrapped[-1]
+
+    def part(self) -> None:
+        """Empty what `wrap` gave, which is of no use without the others and would keep their group in being.
+
+        A group's threads end with the last who knows it. One that is left while Python ends takes its process down
+        with SIGABRT when it frees its last tensor (pytorch issue 190489), and a traceback may know a network for as
+        long. It must not end with DistributedDataParallel's reducer either: that joins the threads under the
+        interpreter's lock, for which they may be waiting (56297).
+        """
+        for wrapped in self.wrapped:
+            vars(wrapped).clear()
+        self.wrapped.clear()
 
     def check_share(self, images: int) -> None:
         """Refuse a batch that leaves a rank without an image."""
@@ -151,11 +161,13 @@ def join(device: torch.device) -> Iterator[tuple[Ranks, torch.device]]:
     started = not dist.is_initialized()
     if started:
         _meet(device)
+    ranks = Ranks(dist.get_rank(), dist.get_world_size())
     try:
-        yield Ranks(dist.get_rank(), dist.get_world_size()), device
+        yield ranks, device
         if started:
             dist.barrier()  # none hangs up while another still reads
     finally:
+        ranks.part()
         if started:
             dist.destroy_process_group()
 
