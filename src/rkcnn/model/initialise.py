@@ -23,6 +23,8 @@ def _he(network: nn.Module) -> None:
     Norms (1, 0) and convolution biases keep torch's defaults: the authors' convolutions have none.
     """
     for module in network.modules():
+        if any(weight.is_meta for weight in module.parameters(recurse=False)):
+            continue  # nothing is there to be filled, and drawing nothing takes a millisecond each
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, mode="fan_in", nonlinearity="relu")
         elif isinstance(module, nn.Linear):
