@@ -9,7 +9,6 @@ import pytest
 from matplotlib.axes import Axes
 
 from report.records import ERRORS, put_records
-from rkcnn.error import InputError
 from rkcnn.evaluate.proportion import sampling_error
 from rkcnn.record.table import TABLES
 from rkcnn.report.compare import compare
@@ -21,8 +20,8 @@ REFERENCE = "RKCNN-R-2@k=32"  # the paper's best
 LABELS = {row.label: row.spec for row in view_of(TABLES["mnist"], ()).rows}
 
 
-def draw(folder: Path, reference: str | None = None) -> Axes:
-    figure = draw_forest(view(TABLES["mnist"], folder), reference)
+def draw(folder: Path) -> Axes:
+    figure = draw_forest(view(TABLES["mnist"], folder))
     assert figure
     (axes,) = figure.axes
     return axes
@@ -64,13 +63,6 @@ def test_the_stripe_is_the_test_sets_own_error(tmp_path: Path) -> None:
     axes = draw(tmp_path)
     (left, _), (right, _) = axes.transData.inverted().transform([(stripe.x0, 0), (stripe.x1, 0)])
     assert (right - left) / 2 == pytest.approx(100 * sampling_error(0.003525, 10_000).se, rel=1e-6)
-
-
-def test_another_reference_can_be_named(tmp_path: Path) -> None:
-    put_records(tmp_path)
-    assert REFERENCE in names(draw(tmp_path, "ResNet@k=32"))
-    with pytest.raises(InputError, match=r"no finished run of 'Identity@k=32' to compare with; rows with results are"):
-        draw(tmp_path, "Identity@k=32")
 
 
 def test_without_the_tables_reference_there_is_no_figure(tmp_path: Path) -> None:

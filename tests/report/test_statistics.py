@@ -123,6 +123,7 @@ def test_holm_by_its_definition(ps: list[float]) -> None:
             rejected.add(index)
         assert rejected == {i for i, p in enumerate(corrected) if p <= level}
     assert all(p <= c <= min(1, len(ps) * p) for p, c in zip(ps, corrected, strict=True))
+    assert holm(ps, lost=2) == holm([*ps, 1.0, 1.0])[: len(ps)], "what is lost counts as what shows nothing"
 
 
 def test_holm_keeps_the_order_given() -> None:

@@ -120,6 +120,18 @@ def test_survivors_judge_nothing_and_are_named() -> None:
     assert waiting.why == f"{alone.why}; not yet tested: mnist (fewer than 2 runs of {C})"
 
 
+@pytest.mark.parametrize("kind", ["better", "no better"])
+def test_a_divergence_beside_it_never_turns_a_comparison_into_support(kind: Kind) -> None:
+    """A gain within the margin, clear by itself: no better is contradicted, and with others lost not separable."""
+    gained = [0.0029, 0.0030, 0.0031]
+    errors = records_of(a=gained, b=[error + 0.00024 for error in gained], c=HIGH)
+    alone = judge(claim_of(kind, (A, B)), errors)
+    beside = judge(claim_of(kind, (A, B), (C, B)), errors, {("mnist", C): "3 of 5"})
+    assert alone.findings[0].p < 0.05 < beside.findings[0].p
+    assert alone.verdict == ("supported" if kind == "better" else "contradicted")
+    assert beside.findings[0].verdict == "not separable"
+
+
 def test_runs_without_any_spread_judge_nothing() -> None:
     flat = records_of(a=[0.003] * 3, b=[0.006] * 3)
     found = judge(claim_of("better", (A, B), (A, C)), flat | records_of(c=HIGH))

@@ -19,14 +19,16 @@ OWN_REFERENCES = {"ablation": "RKCNN-I-2_2_2@k=120", "scaling": "RKCNN-I-2_2_2@k
 class Contrast(NamedTuple):
     """One row against the table's reference: differences are row - reference, of last-epoch errors.
 
-    `p` is Welch's, corrected by Holm over all contrasts of the table; it decides. The permutation's stands beside it
-    uncorrected: its smallest value, times the number of contrasts, may exceed any level.
+    `p` is Welch's, corrected by Holm for `among` comparisons, those of the table that were tested or lost to a
+    divergence; it decides. The permutation's stands beside it uncorrected: its smallest value, times their number, may
+    exceed any level.
     """
 
     row: Row
     reference: Row
     difference: Difference
     p: float | None
+    among: int
     permutation: Permutation | None  # with more seeds than it can be counted for there is none
     mcnemar: McNemar | None  # seed 0 against seed 0, where both have predictions and the labels are here
 
@@ -44,13 +46,12 @@ def compare(view: View) -> list[Contrast]:
     if view.pace == "smoke":
         return []
     rows = {row.spec: row for row in view.rows}
-    pairs = [
-        (row, other)
-        for row in view.rows
-        if (other := rows[reference_of(view.table, row.spec)]) is not row and min(_count(row), _count(other)) > 1
-    ]
+    against = [(row, other) for row in view.rows if (other := rows[reference_of(view.table, row.spec)]) is not row]
+    pairs = [(row, other) for row, other in against if min(_count(row), _count(other)) > 1]
     differences = [welch(_errors(row), _errors(other)) for row, other in pairs]
-    corrected = iter(holm([difference.p for difference in differences if difference.p is not None]))
+    chances = [difference.p for difference in differences if difference.p is not None]
+    lost = sum(bool(row.diverged or other.diverged) for row, other in against)
+    corrected = iter(holm(chances, lost))
     data = SETS[view.table.data_at(view.pace)]
     compared = {row.spec: row for pair in pairs for row in pair}
     mistakes = {spec: find_mistakes(row, data) for spec, row in compared.items()}
@@ -59,7 +60,7 @@ def compare(view: View) -> list[Contrast]:
         one, two = mistakes[row.spec], mistakes[other.spec]
         judged = mcnemar(one.tolist(), two.tolist()) if one is not None and two is not None else None
         p = None if difference.p is None else next(corrected)
-        contrasts.append(Contrast(row, other, difference, p, _permute(row, other), judged))
+        contrasts.append(Contrast(row, other, difference, p, len(chances) + lost, _permute(row, other), judged))
     return contrasts
 
 

@@ -65,7 +65,8 @@ def agree_with_paper(view: View) -> str:
     if not tested:
         return ""
     digits = decimals(view)
-    corrected = holm([found.p for _, found in tested if found.p is not None])
+    lost = sum(bool(row.printed and row.diverged) for row in view.rows)
+    corrected = holm([found.p for _, found in tested if found.p is not None], lost)
     apart = [each for each, p in zip(tested, corrected, strict=True) if separates(p)]
     values = [found.value for _, found in tested]
     ends = [end for _, found in tested for end in found.interval or ()]

@@ -6,13 +6,12 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from rkcnn.data.sets import SETS
-from rkcnn.error import InputError
 from rkcnn.evaluate.proportion import sampling_error
-from rkcnn.report.compare import reference_of
+from rkcnn.report.compare import compare, reference_of
 from rkcnn.report.headline import write_headline
 from rkcnn.report.look import look_of
 from rkcnn.report.picture import BLACK, GREY
-from rkcnn.report.statistics import Difference, holm, separates, welch
+from rkcnn.report.statistics import Difference, welch
 from rkcnn.report.view import Row, View
 from rkcnn.report.words import mark
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def draw_forest(view: View, reference: str | None = None) -> Figure | None:
+def draw_forest(view: View) -> Figure | None:
     """Last-epoch mean minus the reference's, with Welch's 95 % interval; None with nothing to compare.
 
     The reference is the table's own (`reference_of`); where that has no run there is nothing to draw, since one chosen
@@ -34,9 +33,7 @@ def draw_forest(view: View, reference: str | None = None) -> Figure | None:
     if view.pace == "smoke":
         return None
     named = {row.spec: row for row in view.rows if row.whole}
-    if reference is not None and reference not in named:
-        raise InputError(f"no finished run of {reference!r} to compare with; rows with results are {', '.join(named)}")
-    referred = ((row, named.get(reference or reference_of(view.table, row.spec))) for row in named.values())
+    referred = ((row, named.get(reference_of(view.table, row.spec))) for row in named.values())
     pairs = [(row, other) for row, other in referred if other is not None and other is not row]
     if not pairs:
         return None
@@ -52,11 +49,10 @@ def draw_forest(view: View, reference: str | None = None) -> Figure | None:
         -se, se, color=GREY, alpha=0.18, linewidth=0, label=f"± one standard error of a single error, {se:.2f}"
     )
     axes.axvline(0, color=BLACK, linewidth=0.9)
-    found = [welch(_errors(row), _errors(other)) for row, other in pairs]
-    corrected = iter(holm([each.p for each in found if each.p is not None]))
-    for y, ((row, _), each) in enumerate(zip(pairs, found, strict=True)):
-        separable = each.p is not None and separates(next(corrected))
-        _draw_row(axes, y, row, each, view.rows.index(row), separable)
+    separable = {contrast.row.spec for contrast in compare(view) if contrast.separable}
+    for y, (row, other) in enumerate(pairs):
+        found = welch(_errors(row), _errors(other))
+        _draw_row(axes, y, row, found, view.rows.index(row), row.spec in separable)
     axes.plot([], [], color=GREY, linewidth=1.6, label="Welch's 95 % interval over seeds, each by itself")
     axes.plot([], [], linestyle="none", label="bold: separable after Holm's correction")
     axes.set_yticks(range(len(pairs)), [row.label for row, _ in pairs], fontsize=8, parse_math=False)

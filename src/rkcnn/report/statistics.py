@@ -100,12 +100,16 @@ def permute(a: Sequence[float], b: Sequence[float]) -> Permutation:
     return Permutation(sum(d >= least for d in distances) / splits, (2 if n == m else 1) / splits, splits)
 
 
-def holm(ps: Sequence[float]) -> list[float]:
-    """Holm's corrected p: in rising order max over j <= i of (m - j + 1) p_j, at most 1; given back in their order."""
+def holm(ps: Sequence[float], lost: int = 0) -> list[float]:
+    """Holm's corrected p: in rising order max over j <= i of (m - j + 1) p_j, at most 1; given back in their order.
+
+    m counts the `lost` too: comparisons that runs were made for and that have no p, since some of those diverged. Were
+    they left out, a divergence would make the other comparisons clearer.
+    """
     corrected = [0.0] * len(ps)
     highest = 0.0
     for rank, index in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
-        highest = max(highest, min(1.0, (len(ps) - rank) * ps[index]))
+        highest = max(highest, min(1.0, (len(ps) + lost - rank) * ps[index]))
         corrected[index] = highest
     return corrected
 

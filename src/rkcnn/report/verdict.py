@@ -26,13 +26,13 @@ def judge(
 
     `diverged` says of rows of which runs diverged how many did, as "3 of 5": they are named, and judge nothing.
 
-    A comparison separates when Welch's p, corrected by Holm over all tested comparisons of the claim, is below 0.05;
-    the intervals shown are each one's own 95 %. A comparison is
+    A comparison separates when Welch's p, corrected by Holm over all comparisons of the claim that were tested or lost
+    to a divergence, is below 0.05; the intervals shown are each one's own 95 %. A comparison is
       better:    supported when it separates as claimed, contradicted when it separates the other way.
       alike:     supported when its interval lies within the margin on both sides, contradicted when it separates and
                  its interval lies outside altogether.
-      no better: contradicted when the first separates as better, else supported when its interval holds no gain as
-                 large as the margin.
+      no better: contradicted when the first separates as better, supported when its interval holds no gain as large
+                 as the margin, and doesn't hold gains alone.
     The margin is one standard error of the test set itself, at the mean error of the two: no evidence of a difference
     isn't evidence of none, so an interval wider than that stays not separable.
 
@@ -48,8 +48,7 @@ def judge(
     differences = {c: welch_of(errors[c.table, c.first], errors[c.table, c.second]) for c in known}
     chances = {c: difference.p for c, difference in differences.items() if difference.p is not None}
     touched = [c for c in comparisons if any(key in lost for key in _keys(c))]
-    # Those of diverged runs stay in the count, or a divergence would make the other comparisons of a claim clearer.
-    corrected = dict(zip(chances, holm([*chances.values(), *[1.0] * len(touched)]), strict=False))
+    corrected = dict(zip(chances, holm([*chances.values()], lost=len(touched)), strict=True))
     missing = tuple(c for c in comparisons if c not in corrected)
     left_out = "; ".join(_say_missing(errors, missing, known, lost))
     if not corrected:
@@ -81,8 +80,7 @@ def _find(claim: Claim, errors: Mapping[Key, Sample], comparison: Comparison, fo
     if claim.kind == "alike":
         holds, fails = -margin < low and high < margin, apart and (high < -margin or margin < low)
     else:
-        fails = apart and found.value < 0
-        holds = not fails and -margin < low
+        holds, fails = -margin < low and high >= 0, apart and high < 0
     return Finding(comparison, found, p, margin, _decide(holds, fails))
 
 

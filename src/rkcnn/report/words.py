@@ -83,7 +83,7 @@ def note_comparisons(view: View, contrasts: Sequence[Contrast]) -> Iterator[str]
         "below 0.05 it separates."
     )
     smallest = min((each.permutation.smallest for each in contrasts if each.permutation), default=0.0)
-    corrected = min(1.0, smallest * len(contrasts))
+    corrected = min(1.0, smallest * contrasts[0].among)
     if not separates(corrected):
         yield (
             f"The permutation test is exact and stands uncorrected: the smallest p that so few seeds allow, "
@@ -98,7 +98,7 @@ def note_comparisons(view: View, contrasts: Sequence[Contrast]) -> Iterator[str]
 
 def count_tested(contrasts: Sequence[Contrast]) -> str:
     """How many p were corrected together: a difference without an interval has none."""
-    return count(sum(each.p is not None for each in contrasts), "comparison")
+    return count(contrasts[0].among, "comparison")
 
 
 def note_diverged(view: View) -> Iterator[str]:
