@@ -197,7 +197,7 @@ def test_out_must_be_a_folder(rkcnn: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     code, _, err = rkcnn("reproduce", "mnist", "--recipe", "smoke", "--out", str(tmp_path / "file"))
     assert code == 2
-    assert "file given, and that is a file; name a folder" in err
+    assert "file given, and that is no folder; name another" in err
 
 
 def test_a_place_where_nothing_can_be_kept_is_found_out_first(rkcnn: Run, tmp_path: Path) -> None:
@@ -205,10 +205,27 @@ def test_a_place_where_nothing_can_be_kept_is_found_out_first(rkcnn: Run, tmp_pa
     words = ("reproduce", "mnist", "--recipe", "smoke", "--out")
     code, said, err = rkcnn(*words, str(tmp_path / "file" / "runs"))
     assert (code, said.count("FAILS")) == (2, 0)
-    assert err.endswith("given, and a part of it is a file; name a folder\n")
+    assert err.endswith("given, and a part of it is no folder; name another\n")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    code, said, err = rkcnn(*words, str(tmp_path / "link"))
+    assert (code, said.count("FAILS")) == (2, 0)
+    assert err.endswith("link given, and that is no folder; name another\n")
     code, _, err = rkcnn(*words, str(tmp_path / ("x" * 300)))
     assert code == 2
     assert "File name too long; name another folder" in err
+
+
+def test_a_finished_table_is_told_from_a_folder_where_nothing_can_be_written(
+    rkcnn: Run, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    words = ("reproduce", "mnist", "--recipe", "smoke", "--out", str(out), "--rows")
+    code, said, _ = rkcnn(*words, ROWS)
+    assert code == 0
+    assert "next      rkcnn report mnist" in said
+    code, _, err = rkcnn(*words, "ResNet@k=32")
+    assert code == 2
+    assert "given, and nothing can be written there; name another folder" in err
 
 
 def test_a_record_of_another_version_is_that_runs_trouble_alone(rkcnn: Run, out: Path, tmp_path: Path) -> None:

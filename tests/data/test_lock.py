@@ -13,18 +13,23 @@ from rkcnn.data.progress import Progress
 
 
 def test_the_second_waits_and_says_so(tmp_path: Path) -> None:
-    said, events = io.StringIO(), []
+    said, events, waits = io.StringIO(), [], threading.Event()
+
+    class Told(Progress):
+        def note(self, text: str) -> None:
+            super().note(text)
+            waits.set()
 
     def second() -> None:
-        with locked(tmp_path / "lock", Progress(said)):
+        with locked(tmp_path / "lock", Told(said)):
             events.append("second in")
 
     thread = threading.Thread(target=second)
     with locked(tmp_path / "lock", Progress()):
         thread.start()
-        thread.join(0.3)
+        assert waits.wait(60)
         events.append("first out")
-    thread.join(5)
+    thread.join()
     assert events == ["first out", "second in"]
     assert said.getvalue().startswith("waiting for another process")
 

@@ -32,7 +32,7 @@ NAMES = sorted(path.name for path in BUNDLED.iterdir())
 
 
 def get(**options: Any) -> tuple[Path, Any]:
-    return obtain(SETS["mini"], Sources(timeout=0.3, **options), Progress())
+    return obtain(SETS["mini"], Sources(timeout=30.0, **options), Progress())
 
 
 def left_in(folder: Path) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
@@ -18,7 +19,7 @@ from rkcnn.data.sources import Sources
 from rkcnn.record.lock import locked
 from rkcnn.record.result import read_result
 from rkcnn.record.run import Run
-from rkcnn.record.standing import BEGUN, standing
+from rkcnn.record.standing import BEGUN, NEW, standing
 from rkcnn.reproduce import local
 from rkcnn.reproduce.event import Event
 from rkcnn.reproduce.hand import Hand, Place
@@ -63,36 +64,76 @@ def weights(out: Path, run: Run) -> bytes:
     return (out / run.folder / "weights.safetensors").read_bytes()
 
 
-def test_stopped_or_killed_every_run_ends_as_it_would_alone(
-    runs: list[Run], alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """First the driver is stopped, then it goes on and a worker of it is killed: bit for bit the same weights."""
-    events = begin(runs, tmp_path)
-    for event in events:
-        if event.what == "moves" and event.share > 0.3:
-            break
-    events.close()
-    stand = [standing(run, tmp_path) for run in runs]
-    assert BEGUN in stand
-    hands: list[Hand] = []
+@pytest.fixture
+def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Workers that run that code instead of their own."""
+
+    def make(code: str) -> None:
+        file = tmp_path / "python"
+        file.write_text(f"#!{sys.executable}\n{code}")
+        file.chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(file))
+
+    return make
+
+
+@pytest.fixture
+def hands(monkeypatch: pytest.MonkeyPatch) -> list[Hand]:
+    """The workers, as they are employed."""
+    found: list[Hand] = []
     born = Hand.__post_init__
 
     def note(hand: Hand) -> None:
         born(hand)
-        hands.append(hand)
+        found.append(hand)
 
     monkeypatch.setattr(Hand, "__post_init__", note)
-    shares: dict[int, float] = {}
-    killed = False
-    for event in begin(runs, tmp_path):
-        if event.what == "begins":
-            shares.setdefault(event.run, event.share)
-        if event.what == "moves" and event.share > 0.6 and not killed:
-            os.kill(next(h for h in hands if event.run in dict(h.group)).process.pid, signal.SIGKILL)
-            killed = True
-    assert killed
-    assert len(hands) == 2  # one was replaced
-    assert max(shares.values()) > 0  # it went on, and did not begin again
+    return found
+
+
+WORKER = """
+import os, runpy, signal
+from pathlib import Path
+from rkcnn.train.trainer import Trainer
+lives = Path({lives!r})
+life = int(lives.read_text()) + 1
+lives.write_text(str(life))
+if life == 1:
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])  # until its tenth step
+left, learn = [10], Trainer.learn
+def learn_or_die(trainer, *batch):
+    left[0] -= 1
+    if left[0] == 0 and life == 1:
+        signal.sigwait([signal.SIGTERM])
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+        os.kill(os.getpid(), signal.SIGTERM)
+    if left[0] == 0 and life == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    learn(trainer, *batch)
+Trainer.learn = learn_or_die
+runpy.run_module("rkcnn.reproduce.worker", run_name="__main__")
+"""
+
+
+def test_stopped_or_killed_every_run_ends_as_it_would_alone(
+    runs: list[Run], alone: Path, hands: list[Hand], workers: Callable[[str], None], tmp_path: Path
+) -> None:
+    """Stopped in its tenth step the driver goes on later, and the new worker dies in its tenth: the same weights."""
+    lives = tmp_path / "lives"
+    lives.write_text("0")
+    workers(WORKER.format(lives=str(lives)))
+    events = begin(runs, tmp_path)
+    assert next(events).what == "begins"
+    events.close()
+    assert [standing(run, tmp_path) for run in runs] == [BEGUN, NEW]
+    told = [event for event in begin(runs, tmp_path) if event.what != "moves"]
+    assert [(event.what, event.run) for event in told] == [
+        *(("begins", 0), ("dies", 0)),
+        *(("begins", 1), ("ends", 1), ("begins", 0), ("ends", 0)),
+    ]
+    shares = [event.share for event in told if event.what == "begins"]
+    assert shares == [10 / 24, 0.0, 19 / 24], "it went on, and did not begin again"
+    assert len(hands) == 3  # one of the first driver, and of the second one that was replaced
     for run in runs:
         assert weights(tmp_path, run) == weights(alone, run)
 
@@ -139,14 +180,11 @@ for line in sys.stdin:
 
 
 @pytest.fixture
-def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+def stub(workers: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Workers that do that with an order, each with one GPU for the whole table."""
 
     def make(code: str) -> None:
-        file = tmp_path / "python"
-        file.write_text(f"#!{sys.executable}\n" + STUB.format(code=indent(code, "    ")))
-        file.chmod(0o755)
-        monkeypatch.setattr(sys, "executable", str(file))
+        workers(STUB.format(code=indent(code, "    ")))
         monkeypatch.setattr(local, "places_for", lambda *_: [Place("cuda:0", 1)])
 
     return make
@@ -210,7 +248,6 @@ def test_silence_is_worth_a_word_of_the_first_that_still_trains(
     stub: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that ended or is busy is not it, however often others are heard of."""
-    monkeypatch.setattr(local, "SILENCE", 0.3)
     stub("""
 if len(runs) == 4:
     tell("ends", 0, 1.0, "finished")
@@ -220,8 +257,38 @@ if len(runs) == 4:
 """)
     events = begin(many(4), tmp_path)
     assert [next(events).what for _ in range(3)] == ["ends", "busy", "moves"]
+    monkeypatch.setattr(local, "SILENCE", 0.1)
     assert [next(events) for _ in range(2)] == [Event("silent", 2, 0.5)] * 2
     events.close()
+
+
+@pytest.mark.parametrize("second", [KeyboardInterrupt, SystemExit(143)])
+def test_asked_a_second_time_it_waits_for_nobody(
+    stub: Callable[[str], None],
+    hands: list[Hand],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    second: BaseException | type[BaseException],
+) -> None:
+    stub("""
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+tell("moves", 0, 0.5)
+time.sleep(600)
+""")
+    events = begin(many(1), tmp_path)
+    assert next(events).what == "moves"
+    wait = subprocess.Popen.wait
+
+    def ask_again(process: subprocess.Popen[str], timeout: float | None = None) -> int:
+        if timeout is not None:  # the driver's, not the listener's
+            raise second
+        return wait(process)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", ask_again)
+    events.close()
+    (hand,) = hands
+    assert hand.process.returncode == -signal.SIGKILL
 
 
 @pytest.mark.parametrize(("count", "threads"), [(1, [2]), (2, [1, 1]), (9, [1, 1])])

@@ -48,23 +48,30 @@ def only(out: Path, name: str) -> Path:
     return path
 
 
-def start(
-    digits: str, out: Path, engine: str = "eager", keep: float = 0.0, stdout: int = subprocess.DEVNULL
-) -> subprocess.Popen[str]:
+def start(digits: str, out: Path, engine: str = "eager", keep: float = 0.0, number: int = 0) -> subprocess.Popen[str]:
+    """A run in a process of its own, which sends itself that signal after its third step."""
     script = f"""
+import os
 import torch
 torch.set_num_threads(1)
+from rkcnn.run.observer import Observer
 from rkcnn.run.train import train
 from rkcnn.train.fit import Stopped
 from rkcnn.train.recipe import recipe_of
 recipe = recipe_of("mini", {CHANGES!r})
+class Third(Observer):
+    left = 3
+    def steps(self, jobs):
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), {int(number)})
 try:
-    train({SPEC!r}, {digits!r}, recipe, out={str(out)!r}, engine={engine!r}, keep_seconds={keep})
+    train({SPEC!r}, {digits!r}, recipe, out={str(out)!r}, engine={engine!r}, keep_seconds={keep}, observer=Third())
 except Stopped as stopped:
     print("stopped by", stopped)
 """
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen([sys.executable, "-c", script], stdout=stdout, text=True, env=environment)
+    return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment)
 
 
 def wait_for(found: Any, seconds: float = 90) -> None:
@@ -92,7 +99,7 @@ def test_killed_at_any_step_it_ends_with_the_same_weights(digits: str, tmp_path:
 
         wait_for(reached)
         process.send_signal(signal.SIGKILL)
-        process.wait(120)
+        process.communicate(timeout=120)
         assert process.returncode in (-signal.SIGKILL, 0)  # 0: done before the signal came
     torch._dynamo.reset()
     two = go(digits, broken, engine=engine, keep_seconds=0.0)
@@ -105,27 +112,25 @@ def test_killed_at_any_step_it_ends_with_the_same_weights(digits: str, tmp_path:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_asked_to_stop_it_keeps_and_goes_on(digits: str, tmp_path: Path, number: signal.Signals) -> None:
-    process = start(digits, tmp_path, keep=1e9, stdout=subprocess.PIPE)
-    wait_for(lambda: list(tmp_path.rglob("checkpoint-00000-000000.json")) or process.poll() is not None)
-    process.send_signal(number)
-    out, _ = process.communicate(timeout=60)
+    process = start(digits, tmp_path, keep=1e9, number=number)
+    said, _ = process.communicate(timeout=120)
+    assert said == f"stopped by {number.name}\n"
     assert process.returncode == 0
-    if "stopped by" in out:  # else it was already done
-        assert out == f"stopped by {number.name}\n"
-        assert not list(tmp_path.rglob("result.json"))
+    assert max(path.name for path in tmp_path.rglob("checkpoint-*.json")) == "checkpoint-00000-000003.json"
+    assert not list(tmp_path.rglob("result.json"))
     result = go(digits, tmp_path)
     assert result.finished
     assert len(result.epochs) == 3
 
 
 def test_a_second_process_is_refused_while_the_first_lives(digits: str, tmp_path: Path) -> None:
-    process = start(digits, tmp_path)
-    wait_for(lambda: list(tmp_path.rglob("checkpoint-*.json")))
-    process.send_signal(signal.SIGSTOP)
+    process = start(digits, tmp_path, number=signal.SIGSTOP)
+    _, status = os.waitpid(process.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status)
     with pytest.raises(InputError, match=f"process {process.pid} is training in"):
         go(digits, tmp_path)
     process.kill()
-    process.wait()
+    process.communicate()
     assert go(digits, tmp_path).finished
 
 

@@ -18,8 +18,8 @@ T = TypeVar("T")
 class Threads(Whole):
     """Answers when all have asked; one that stops asking breaks the others' wait."""
 
-    def __init__(self, count: int) -> None:
-        self.barrier = threading.Barrier(count, timeout=5)
+    def __init__(self, count: int, patience: float = 60) -> None:
+        self.barrier = threading.Barrier(count, timeout=patience)
         self.asked: list[Tensor] = []
 
     def _all(self, part: Tensor) -> list[Tensor]:
@@ -44,8 +44,8 @@ class Threads(Whole):
         return all(bool(part.all()) for part in self._all(verdict))
 
 
-def shared(batch: Tensor, at: int, work: Callable[[Tensor, Whole], T]) -> list[T]:
+def shared(batch: Tensor, at: int, work: Callable[[Tensor, Whole], T], patience: float = 60) -> list[T]:
     """`work` on the images before and from `at`, each in a thread of its own, with the whole of both."""
-    whole = Threads(2)
+    whole = Threads(2, patience)
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(lambda part: work(part, whole), (batch[:at], batch[at:])))

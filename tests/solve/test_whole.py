@@ -85,4 +85,4 @@ def test_a_share_that_decides_alone_leaves_the_other_waiting(batch: Tensor) -> N
         return list(adams(coupled, y, 3, 0.01))[-1]
 
     with pytest.raises(BrokenBarrierError):
-        shared(batch, 2, last)
+        shared(batch, 2, last, patience=2)

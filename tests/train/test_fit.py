@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -105,27 +104,53 @@ def test_an_epoch_broken_off_goes_on_where_it_stood() -> None:
     assert all(torch.equal(a, b) for a, b in zip(whole.state(), broken.state(), strict=True))
 
 
-def test_seconds_are_those_of_the_steps() -> None:
+class Clock:
+    """Moved by hand."""
+
+    now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def pass_by(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """One on which a step takes a second."""
+    made, advance = Clock(), Engine.advance
+
+    def advance_slowly(engine: Engine) -> None:
+        made.pass_by(1.0)
+        advance(engine)
+
+    monkeypatch.setattr("rkcnn.train.fit.time", made)
+    monkeypatch.setattr(Engine, "advance", advance_slowly)
+    return made
+
+
+def test_seconds_are_those_of_the_steps(clock: Clock) -> None:
     """Not of what is done with an epoch, with that of a run beside, or at rest; and images are those it saw."""
     runs = [trainer(seed=seed, recipe=replace(RECIPE, epochs=1)) for seed in (1, 2)]
     found = []
-    for _, outcome in fit([Engine(run) for run in runs], lambda: True, lambda: time.sleep(0.05)):
+    for _, outcome in fit([Engine(run) for run in runs], lambda: True, lambda: clock.pass_by(100)):
         found.append(outcome)
-        time.sleep(0.3)
+        clock.pass_by(1000)
     for outcome in found:
         assert isinstance(outcome, Epoch)
         assert outcome.images == 56
-        assert 0 < outcome.seconds < 0.3
+        assert outcome.seconds == 8, "four steps of both: they share the device"
 
 
-def test_a_run_that_goes_on_has_the_seconds_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_goes_on_has_the_seconds_before(clock: Clock) -> None:
     run = trainer(recipe=replace(RECIPE, epochs=1))
     run.begin_epoch()
     Engine(run).advance()
     run.seconds = 1000.0
     ((_, outcome),) = fit([Engine(run)])
     assert isinstance(outcome, Epoch)
-    assert 1000 < outcome.seconds < 1001
+    assert outcome.seconds == 1003
 
 
 def test_a_solver_that_may_fail_is_counted() -> None:

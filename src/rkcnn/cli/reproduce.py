@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -77,9 +77,9 @@ def reproduce(
         raise InputError(f"--on {on} given; a table runs on local or on ray")
     if on == "local" and (address or store):
         raise InputError(f"--{'address' if address else 'store'} given with --on local; it goes with --on ray")
-    for name, folder in (("--out", out), ("--store", store)):
-        if folder is not None:
-            _check_folder(name, folder, writes=not plan)
+    folders = [(name, folder) for name, folder in (("--out", out), ("--store", store)) if folder is not None]
+    for name, folder in folders:
+        _find_folder(name, folder)
     chosen = find_table(table)
     runs = chosen.runs(recipe, rows, seeds)
     console = make_console()
@@ -97,6 +97,8 @@ def reproduce(
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         return 0
     if waiting:
+        for name, folder in folders:
+            _check_writable(name, folder)
         try:
             with _answering():
                 failed |= _go(console, waiting, out, on, device, engine, address, store, sources)
@@ -114,16 +116,21 @@ def reproduce(
     return 1 if failed else 0
 
 
-def _check_folder(name: str, folder: Path, writes: bool) -> None:
-    """Whether runs can be kept there is found out before anything is made; a plan only reads."""
+def _find_folder(name: str, folder: Path) -> Path:
+    """That folder, or the one in which it would be made."""
     try:
-        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        there = next(path for path in (folder, *folder.absolute().parents) if path.exists() or path.is_symlink())
     except OSError as error:
         raise InputError(f"{name} {folder} given: {error.strerror}; name another folder") from None
     if not there.is_dir():
         what = "that" if there == folder else "a part of it"
-        raise InputError(f"{name} {folder} given, and {what} is a file; name a folder")
-    if writes and not os.access(there, os.W_OK):
+        raise InputError(f"{name} {folder} given, and {what} is no folder; name another")
+    return there
+
+
+def _check_writable(name: str, folder: Path) -> None:
+    """Whether runs can be kept there is found out before anything is made; a plan and a finished table only read."""
+    if not os.access(_find_folder(name, folder), os.W_OK):
         raise InputError(f"{name} {folder} given, and nothing can be written there; name another folder")
 
 
@@ -163,7 +170,8 @@ def _answering() -> Iterator[None]:
         nonlocal asked
         asked += 1
         now = "at once" if asked > 1 else "every run keeps where it stands"
-        print(f"rkcnn: stopping; {now}", file=sys.stderr, flush=True)
+        with suppress(OSError):  # its reader may be gone; the stop must come all the same
+            print(f"rkcnn: stopping; {now}", file=sys.stderr, flush=True)
         raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
     ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # as a shell's background job has it

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ RESULT: Kinds = {
     "commit": (str, type(None)),
     "source": str,
 }
+MOST = 1e18  # of any count or time; what is beyond was not counted
 LATER: Kinds = {"flops": (int, type(None)), "paper_flops": (int, type(None))}  # may be missing in older records
 
 
@@ -97,12 +97,20 @@ def _check_names(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_values(result: Result) -> None:
-    """ValueError unless numbers are what they can be: a finished run's errors fractions, the best no worse."""
+    """ValueError unless numbers are what they can be: a finished run's errors fractions, the best no worse.
+
+    The loss of a run that diverged may be anything.
+    """
     best, last = result.error_best, result.error
     if result.finished and not (best is not None and last is not None and 0 <= best <= last <= 1):
         raise ValueError(f"the error is {last}, and {best} at best")
-    if result.params < 1 or not isfinite(result.seconds):
-        raise ValueError(f"the run has {result.params} parameters and took {result.seconds} s")
+    for name, low in (("params", 1), ("flops", 1), ("paper_flops", 0), ("seconds", 0), ("images_per_second", 0)):
+        value = getattr(result, name)
+        if value is not None and not low <= value <= MOST:
+            raise ValueError(f"the run's {name} is not a number from {low} to {MOST:g}")
+    for epoch in result.epochs:
+        if not 0 <= epoch["test_error"] <= 1:
+            raise ValueError(f"the test error of epoch {epoch['number']} is {epoch['test_error']}")
     if not isinstance(result.machine.get("gpu"), str | None):
         raise TypeError(f"the machine's gpu is of type {type(result.machine['gpu']).__name__}")
 

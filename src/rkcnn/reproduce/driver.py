@@ -123,7 +123,7 @@ class Driver:
         for task in self._tasks:
             self._ray.cancel(task, recursive=False)  # its calls to the mailbox are to arrive
         end = time.monotonic() + PATIENCE
-        with suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt, SystemExit):
             while self._tasks and time.monotonic() < end:
                 done = self._wait()
                 for _ in self._read_mail(done):

@@ -133,7 +133,7 @@ def _dismiss(hands: list[Hand]) -> None:
     try:
         for hand in hands:
             hand.process.wait(PATIENCE)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):  # or asked a second time: at once
+    except (subprocess.TimeoutExpired, KeyboardInterrupt, SystemExit):  # or asked a second time: at once
         for hand in hands:
             hand.process.kill()
     for hand in hands:
