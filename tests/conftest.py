@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ settings.load_profile("rkcnn")
 MAY_SKIP = ("GPU", "timm", "../shared", "Chromium")  # everything else must be there when CI=true
 
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job, and its children, would ignore it
 torch.set_num_threads(1)  # two workers with two threads each on two cores run 6 times slower than with one each
 
 

@@ -119,7 +119,6 @@ def start(out: Path, until: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         env=settings,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background job ignores it
     )
     assert process.stdout is not None
     next(line for line in process.stdout if line.startswith(until))
