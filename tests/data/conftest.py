@@ -82,17 +82,12 @@ class Server:
                 request.wfile.flush()
                 time.sleep(1.5)
                 return
-            if self.behaviour == "slow":
-                for at in range(0, len(body), 40_000):
-                    request.wfile.write(body[at : at + 40_000])
-                    time.sleep(0.02)
-                return
             if self.behaviour == "waits" and len(body) > 200_000:
                 request.wfile.write(body[:200_000])
                 request.wfile.flush()
                 while self.behaviour == "waits":
                     time.sleep(0.02)
-                return
+                body = body[200_000:]
             while self.behaviour == "never ends":
                 request.wfile.write(bytes(1 << 20))
             self.sent += len(body)  # before the client can have it all, and ask
