@@ -17,12 +17,12 @@ import torch
 
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
+from rkcnn.fit.engine import Compiled, Engine, Graph
+from rkcnn.fit.recipe import Recipe, recipe_of
+from rkcnn.fit.trainer import Trainer
 from rkcnn.model.create import create_model
 from rkcnn.model.spec import parse
-from rkcnn.run.place import pick_device, set_precision
-from rkcnn.train.engine import Compiled, Engine, Graph
-from rkcnn.train.recipe import Recipe, recipe_of
-from rkcnn.train.trainer import Trainer
+from rkcnn.run.device import pick_device, set_precision
 
 ROUNDS, STEPS, WARM_UP = 4, 40, 10
 

@@ -12,8 +12,8 @@ import sys
 
 CHILD = """
 import sys, tempfile, rkcnn
-from rkcnn.run.place import keep_freed_memory
-from rkcnn.train.recipe import recipe_of
+from rkcnn.run.device import keep_freed_memory
+from rkcnn.fit.recipe import recipe_of
 if sys.argv[1] == "kept":
     keep_freed_memory()
 with tempfile.TemporaryDirectory() as out:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.result import Result
 from rkcnn.record.run import Run
-from rkcnn.train.recipe import recipe_of
 
 
 def outcome(errors: tuple[float, ...] = (0.5, 0.02, 0.03), **changes: Any) -> Result:

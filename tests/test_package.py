@@ -8,12 +8,12 @@ from importlib import import_module
 from pathlib import Path
 
 import rkcnn
+from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.result import Result
-from rkcnn.train.recipe import recipe_of
 
 
 def test_train_is_the_room_and_called_the_function(tmp_path: Path) -> None:
-    assert import_module("rkcnn.train.recipe").recipe_of is recipe_of  # the room's files are still found
+    assert import_module("rkcnn.fit.recipe").recipe_of is recipe_of  # the room's files are still found
     recipe = recipe_of("mini", {"epochs": "1", "batch": "1000"})
     result = rkcnn.train("ResNet@k=4", data="mnist-mini", recipe=recipe, seed=3, out=tmp_path)
     assert isinstance(result, Result)

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,18 +26,8 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Import on first use: `import rkcnn` and `rkcnn --help` load no torch."""
+    if name == "train":
+        return import_module("rkcnn.run.train").train_one
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'rkcnn' has no attribute {name!r}")
-
-
-class _Train(ModuleType):
-    """The room `train/` and the function `rkcnn.train` have one name; so the room, called, is the function."""
-
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
-        from rkcnn.run.train import train_one
-
-        return train_one(*arguments, **options)
-
-
-import_module("rkcnn.train").__class__ = _Train

@@ -17,7 +17,7 @@ from scipy.stats import binomtest
 
 from rkcnn.cli import main
 from rkcnn.data.load import load
-from rkcnn.evaluate.weights import Facts
+from rkcnn.evaluation.weights import Facts
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluate.gpu_stand_in import StandIn
+from evaluation.gpu_stand_in import StandIn
 from report.records import put_records
 from rkcnn.record.source import commit
 

@@ -10,11 +10,11 @@ from rkcnn.error import InputError
 from rkcnn.record.result import Result
 from rkcnn.record.run import Run
 from rkcnn.record.standing import BEGUN, NEW
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 
 
-def runs(pace: str, rows: str, seeds: int) -> tuple[Run, ...]:
-    return tuple(TABLES["mnist"].runs(pace, rows, seeds))
+def runs(preset: str, rows: str, seeds: int) -> tuple[Run, ...]:
+    return tuple(TABLES["mnist"].runs(preset, rows, seeds))
 
 
 def test_what_will_happen_in_plain_numbers() -> None:

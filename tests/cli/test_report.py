@@ -39,7 +39,7 @@ def test_every_table_that_has_results(rkcnn: Run, tmp_path: Path) -> None:
 
 def test_recipes_apart(rkcnn: Run, tmp_path: Path) -> None:
     put_records(tmp_path)
-    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, pace="smoke")
+    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, preset="smoke")
     assert "SMOKE" not in rkcnn("report", "mnist", "--from", str(tmp_path))[1]
     code, out, _ = rkcnn("report", "mnist", "--from", str(tmp_path), "--recipe", "smoke")
     assert code == 0
@@ -81,8 +81,8 @@ def test_bad_input_is_one_sentence(rkcnn: Run, tmp_path: Path, words: list[str],
 
 
 def test_recipes_that_have_results_are_named(rkcnn: Run, tmp_path: Path) -> None:
-    for pace in ("paper", "fast"):
-        put_records(tmp_path, {"ResNet@k=32": (0.004,)}, pace=pace)
+    for preset in ("paper", "fast"):
+        put_records(tmp_path, {"ResNet@k=32": (0.004,)}, preset=preset)
     code, _, err = rkcnn("report", "mnist", "--recipe", "smoke", "--from", str(tmp_path))
     assert code == 2
     assert "(results by paper and fast are there); make some with rkcnn reproduce mnist --recipe smoke, or" in err

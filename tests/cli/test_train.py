@@ -16,12 +16,12 @@ import pytest
 import torch
 from rich.console import Console
 
-from rkcnn.cli.watch import Watch
+from rkcnn.cli.run_progress import Watch
 from rkcnn.data.load import load
+from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.source import source_hash
 from rkcnn.run.job import Job
 from rkcnn.run.train import train
-from rkcnn.train.recipe import recipe_of
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -207,7 +207,7 @@ def test_one_rank_of_several_speaks(rkcnn: Run, command: list[str], monkeypatch:
 def test_a_terminal_of_80_columns_shows_it_all(
     digits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, several: bool
 ) -> None:
-    monkeypatch.setattr("rkcnn.cli.watch.REFRESH", 0.0)
+    monkeypatch.setattr("rkcnn.cli.run_progress.REFRESH", 0.0)
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=80, color_system=None)
     with Watch(console, several) as watch:

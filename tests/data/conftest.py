@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rkcnn.data.layout import MNIST
+from rkcnn.data.packaging import MNIST
 from rkcnn.data.sets import SETS
 
 BUNDLED = Path(str(files("rkcnn.data") / "bundled"))
@@ -129,7 +129,7 @@ def prelude() -> str:
 import sys
 sys.path[:0] = {sys.path!r}
 from dataclasses import replace
-from rkcnn.data.layout import MNIST
+from rkcnn.data.packaging import MNIST
 from rkcnn.data.sets import SETS
 layouts = (replace(MNIST[0], mirrors=()), replace(MNIST[1], npm=""))
 SETS["mini"] = replace(SETS["mnist-mini"], name="mini", home="mini", stored="mini", layouts=layouts)

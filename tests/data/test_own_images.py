@@ -15,7 +15,7 @@ from PIL import Image
 from rkcnn.data import own_images
 from rkcnn.data.load import load
 from rkcnn.data.lock import locked
-from rkcnn.data.own import Own
+from rkcnn.data.own import OwnOptions
 from rkcnn.data.read.folder import read_folder
 from rkcnn.error import InputError
 
@@ -53,21 +53,21 @@ def test_a_folder_with_train_and_val(folder: Path) -> None:
 
 
 def test_size_is_a_choice_and_decoding_happens_once(folder: Path, tmp_path: Path) -> None:
-    load(f"folder:{folder}", own=Own(size=16))
+    load(f"folder:{folder}", own=OwnOptions(size=16))
     stored = next((tmp_path / "data" / "decoded").glob("own-*"))
     before = (stored / "train.pixels").stat().st_ino
-    assert load(f"folder:{folder}", own=Own(size=16))[0].pixels.shape[1:] == (3, 16, 16)
+    assert load(f"folder:{folder}", own=OwnOptions(size=16))[0].pixels.shape[1:] == (3, 16, 16)
     assert (stored / "train.pixels").stat().st_ino == before
     picture(folder / "train" / "cat" / "0.png", (99, 0, 0))
-    assert load(f"folder:{folder}", own=Own(size=16))[0].pixels[0, 0, 0, 0] == 99  # changed, so read again
+    assert load(f"folder:{folder}", own=OwnOptions(size=16))[0].pixels[0, 0, 0, 0] == 99  # changed, so read again
 
 
 def test_classes_alone_with_a_stated_split(folder: Path) -> None:
     with pytest.raises(InputError, match=r"state the share to set apart, say --split 0\.2"):
         load(f"folder:{folder / 'train'}")
-    train, test = load(f"folder:{folder / 'train'}", own=Own(split=0.25))
+    train, test = load(f"folder:{folder / 'train'}", own=OwnOptions(split=0.25))
     assert (len(train), len(test)) == (6, 2)
-    again = load(f"folder:{folder / 'train'}", own=Own(split=0.25, size=8))
+    again = load(f"folder:{folder / 'train'}", own=OwnOptions(split=0.25, size=8))
     assert again[1].labels.tolist() == test.labels.tolist()
 
 
@@ -97,14 +97,14 @@ def test_a_bad_file_is_named_and_skipped_only_if_told(folder: Path, tmp_path: Pa
     with pytest.raises(InputError, match=r"9\.png: can't be read as .*--skip-bad would leave it out"):
         load(f"folder:{folder}")
     assert not list((tmp_path / "data").rglob("*.pixels"))
-    assert len(load(f"folder:{folder}", own=Own(skip_bad=True))[0]) == 8
+    assert len(load(f"folder:{folder}", own=OwnOptions(skip_bad=True))[0]) == 8
 
 
 def test_skipping_never_empties_a_class(folder: Path, tmp_path: Path) -> None:
     (folder / "train" / "eel").mkdir()
     (folder / "train" / "eel" / "1.png").write_text("hello")
     with pytest.raises(InputError, match="train/eel: is a class of which no image can be read"):
-        load(f"folder:{folder}", own=Own(skip_bad=True))
+        load(f"folder:{folder}", own=OwnOptions(skip_bad=True))
     assert not list((tmp_path / "data").rglob("*.pixels"))
 
 
@@ -146,19 +146,19 @@ def test_what_another_process_decoded_meanwhile_is_not_decoded_again(
 @pytest.mark.parametrize(
     ("change", "own", "says"),
     [
-        (lambda root: (root / "train" / "eel").mkdir(), Own(), "eel: is a class with no image"),
-        (lambda root: picture(root / "val" / "eel" / "1.png", (0, 0, 0)), Own(), "class eel is not in"),
+        (lambda root: (root / "train" / "eel").mkdir(), OwnOptions(), "eel: is a class with no image"),
+        (lambda root: picture(root / "val" / "eel" / "1.png", (0, 0, 0)), OwnOptions(), "class eel is not in"),
         (
             lambda root: os.rename(root / "val", root / "other"),
-            Own(),
+            OwnOptions(),
             r"needs train/ and test/ \(or val/\) both",
         ),
-        (lambda root: None, Own(max_bytes=20_000), "more than --max-bytes 20000"),
-        (lambda root: None, Own(split=1.5), "must be a share between 0 and 1"),
-        (lambda root: None, Own(size=0), "must be 1 pixel or more"),
+        (lambda root: None, OwnOptions(max_bytes=20_000), "more than --max-bytes 20000"),
+        (lambda root: None, OwnOptions(split=1.5), "must be a share between 0 and 1"),
+        (lambda root: None, OwnOptions(size=0), "must be 1 pixel or more"),
     ],
 )
-def test_refuses_folders(change: Any, own: Own, says: str, folder: Path) -> None:
+def test_refuses_folders(change: Any, own: OwnOptions, says: str, folder: Path) -> None:
     change(folder)
     with pytest.raises(InputError, match=says):
         load(f"folder:{folder}", own=own)
@@ -187,9 +187,9 @@ def test_npz_with_and_without_a_test_set(tmp_path: Path) -> None:
     assert (train.pixels.numpy() == pixels.transpose(0, 3, 1, 2)).all()
     assert test.labels.tolist() == [0, 1]
     np.savez(tmp_path / "one.npz", x_train=pixels, y_train=labels)
-    train, test = load(f"npz:{tmp_path / 'one.npz'}", own=Own(split=0.2))
+    train, test = load(f"npz:{tmp_path / 'one.npz'}", own=OwnOptions(split=0.2))
     assert (len(train), len(test)) == (8, 2)
     with pytest.raises(InputError, match="leaves one of the two sets empty"):
-        load(f"npz:{tmp_path / 'one.npz'}", own=Own(split=0.01))
+        load(f"npz:{tmp_path / 'one.npz'}", own=OwnOptions(split=0.01))
     with pytest.raises(InputError, match=r"an \.npz is not resized"):
-        load(f"npz:{tmp_path / 'both.npz'}", own=Own(size=32))
+        load(f"npz:{tmp_path / 'both.npz'}", own=OwnOptions(size=32))

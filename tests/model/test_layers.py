@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from rkcnn.model.layers import BatchNorm, Conv, Held, Layers, group_norm
+from rkcnn.model.layers import BatchNorm, Conv, Frozen, Layers, group_norm
 from rkcnn.model.steps.ode import OdeFunction
-from rkcnn.solve.whole import Whole
-from solve.shares import Threads, shared
+from rkcnn.solvers.batch_reducer import BatchReducer
+from solvers.shares import Threads, shared
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,9 @@ def test_held_f_is_one_function_until_released(kind: str) -> None:
     torch.manual_seed(0)
     f = OdeFunction(4, Layers(kind, dropout=0.5)).train()
     y = torch.randn(2, 4, 6, 6)
-    held = Held(f)
+    held = Frozen(f)
     assert torch.equal(held(0.5, y), held(0.5, y))
-    assert not torch.equal(Held(f)(0.5, y), held(0.5, y))  # another solve, another mask
+    assert not torch.equal(Frozen(f)(0.5, y), held(0.5, y))  # another solve, another mask
     assert not torch.equal(f(0.5, y), f(0.5, y))
     assert all(conv.masks is None for conv in f.modules() if isinstance(conv, Conv))
     assert not any(norm.held for norm in f.modules() if isinstance(norm, BatchNorm))
@@ -52,7 +52,7 @@ def test_held_f_is_one_function_until_released(kind: str) -> None:
 def test_held_is_released_when_f_fails() -> None:
     f = OdeFunction(4, Layers("bn"))
     with pytest.raises(RuntimeError):
-        Held(f)(0.0, torch.randn(2, 3, 6, 6))
+        Frozen(f)(0.0, torch.randn(2, 3, 6, 6))
     assert not any(norm.held for norm in f.modules() if isinstance(norm, BatchNorm))
 
 
@@ -81,7 +81,7 @@ def test_shares_are_normalised_as_the_whole_is(held: bool) -> None:
     one.held = held
     expected = one(x)
 
-    def normalise(share: Tensor, whole: Whole) -> tuple[Tensor, BatchNorm]:
+    def normalise(share: Tensor, whole: BatchReducer) -> tuple[Tensor, BatchNorm]:
         norm = BatchNorm(4).double().train()
         norm.held, norm.whole = held, whole
         return norm(share), norm

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from rkcnn.model.period import Move, Period
+from rkcnn.model.period import Period, TimeStep
 
 
 class Doubling(Period):
-    def walk(self, y: Tensor) -> Iterator[Move]:
+    def walk(self, y: Tensor) -> Iterator[TimeStep]:
         for _ in range(3):
             e = y
             y = y + e
-            yield Move(y, (e,))
+            yield TimeStep(y, (e,))
 
 
 def test_the_last_state_goes_on_and_is_read_out() -> None:

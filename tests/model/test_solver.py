@@ -10,10 +10,10 @@ from rkcnn.model.layers import BatchNorm, Layers
 from rkcnn.model.solver import Solver
 from rkcnn.model.spec import parse
 from rkcnn.model.steps.ode import OdeFunction
-from rkcnn.solve.moment import Moment
+from rkcnn.solvers.solver_step import SolverStep
 
 
-def last(solver: Solver, f: OdeFunction, y: Tensor) -> Moment:
+def last(solver: Solver, f: OdeFunction, y: Tensor) -> SolverStep:
     return list(solver.walk(f, y))[-1]
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rkcnn.fit.recipe import RECIPES, recipe_of
 from rkcnn.record.run import Run, recipe_text
-from rkcnn.train.recipe import RECIPES, recipe_of
 
 
 def run(data: str = "mnist-mini", spec: str = "RKCNN-R-2@k=32", seed: int = 0, **changes: str) -> Run:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from outcome import outcome
+from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.run import Run
 from rkcnn.record.shorter import find_shorter
-from rkcnn.train.recipe import recipe_of
 
 IMAGES = "1" * 64
 

@@ -27,7 +27,7 @@ def test_it_does_not_depend_on_the_place(package: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "matters"),
     [
-        ("train/sgd.py", True),
+        ("fit/sgd.py", True),
         ("model/steps/rkcnn.py", True),
         ("run/job.py", True),
         ("data/new.py", True),

@@ -9,7 +9,7 @@ from typing import Any
 
 from outcome import outcome
 from rkcnn.record.result import Result
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 
 ERRORS = {
     "ResNet@k=32": (0.0038, 0.0041, 0.0039, 0.0043, 0.0040),
@@ -28,13 +28,13 @@ def put_records(
     folder: Path,
     errors: Mapping[str, Sequence[float | None]] = ERRORS,
     table: str = "mnist",
-    pace: str = "paper",
+    preset: str = "paper",
     **changes: Any,
 ) -> list[Path]:
     """A result.json for each error of each row, by seed; None diverged. The best epoch is 0.0002 below the last."""
     folders = []
     for spec, values in errors.items():
-        runs = TABLES[table].runs(pace, spec, max(1, len(values)))
+        runs = TABLES[table].runs(preset, spec, max(1, len(values)))
         for run, error in zip(runs, values, strict=True):
             made = _diverged() if error is None else outcome((0.1, error - 0.0002, error))
             made = replace(made, **{"run": run.as_dict(), "machine": ALONE, **changes})

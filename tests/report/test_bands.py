@@ -9,7 +9,7 @@ import pytest
 
 from outcome import outcome
 from report.records import ERRORS, put_records
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report.bands import HIGHEST, draw_bands
 from rkcnn.report.view import view
 
@@ -48,12 +48,12 @@ def test_runs_without_error_are_drawn_on_a_plain_scale(tmp_path: Path) -> None:
 
 def test_nothing_to_see_is_no_figure(tmp_path: Path) -> None:
     assert draw_bands(view(TABLES["mnist"], tmp_path)) is None
-    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, pace="smoke", epochs=outcome((0.3,)).epochs)
+    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, preset="smoke", epochs=outcome((0.3,)).epochs)
     assert draw_bands(view(TABLES["mnist"], tmp_path)) is None
 
 
 def test_smoke_says_so(tmp_path: Path) -> None:
-    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, pace="smoke")
+    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, preset="smoke")
     figure = draw_bands(view(TABLES["mnist"], tmp_path))
     assert figure
     assert "SMOKE" in figure.get_suptitle()

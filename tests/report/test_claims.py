@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rkcnn.model.spec import parse
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report.claims import CLAIMS, Claim, Comparison, Key
 from rkcnn.report.errors import PLACES, printed_error
 

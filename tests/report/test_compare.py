@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from report.records import ERRORS, put_records
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report import mistakes
 from rkcnn.report.compare import compare, reference_of
 from rkcnn.report.view import view
@@ -72,7 +72,7 @@ def test_a_row_with_diverged_runs_is_not_compared(tmp_path: Path) -> None:
 
 
 def test_smoke_compares_nothing_with_any_number_of_seeds(tmp_path: Path) -> None:
-    put_records(tmp_path, {"ResNet@k=32": (0.3, 0.31, 0.32), "RKCNN-R-2@k=32": (0.1, 0.11, 0.12)}, pace="smoke")
+    put_records(tmp_path, {"ResNet@k=32": (0.3, 0.31, 0.32), "RKCNN-R-2@k=32": (0.1, 0.11, 0.12)}, preset="smoke")
     assert compare(view(TABLES["mnist"], tmp_path)) == []
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from report.records import put_records
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report.cost_check import check_costs, short
 from rkcnn.report.view import view
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from outcome import outcome
-from rkcnn.data.disk import DiskError
+from rkcnn.disk import DiskError
 from rkcnn.report.curves import draw_curves
 from rkcnn.report.picture import save_figure
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from report.records import ERRORS, put_records
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report.entry import Entry, entries, signed
 from rkcnn.report.view import view
 
 
-def entry(folder: Path, label: str, table: str = "mnist", pace: str | None = None) -> Entry:
-    return next(entry for entry in entries(view(TABLES[table], folder, pace)) if entry.label == label)
+def entry(folder: Path, label: str, table: str = "mnist", preset: str | None = None) -> Entry:
+    return next(entry for entry in entries(view(TABLES[table], folder, preset)) if entry.label == label)
 
 
 def test_a_row_with_all_its_seeds(tmp_path: Path) -> None:
@@ -56,9 +56,9 @@ def test_two_decimals_where_the_paper_has_two(tmp_path: Path) -> None:
     assert (one.last, one.best, one.last_difference) == ("5.24±0.06", "5.16(5.22±0.06)", "+0.00")
 
 
-@pytest.mark.parametrize("pace", ["fast", "smoke"])
-def test_other_recipes_are_not_compared_with_the_paper(tmp_path: Path, pace: str) -> None:
-    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, pace=pace)
+@pytest.mark.parametrize("preset", ["fast", "smoke"])
+def test_other_recipes_are_not_compared_with_the_paper(tmp_path: Path, preset: str) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, preset=preset)
     one = entry(tmp_path, "pre-act ResNet")
     assert one.theirs == "0.33(0.372±0.031)", "for orientation"
     one = one._replace(last=f"{float(one.last):.2f}", seeds=one.seeds.partition("/")[0])

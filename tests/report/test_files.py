@@ -9,7 +9,7 @@ import pytest
 
 from report.records import put_records
 from rkcnn.error import InputError
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report.files import write_files, write_tables
 from rkcnn.report.judged import judge_claims
 from rkcnn.report.view import read_records, view

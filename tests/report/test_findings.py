@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from report.records import ERRORS, put_records
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report.compare import compare
 from rkcnn.report.findings import Statement, agree_with_paper, say_coverage, say_limits, say_shown
 from rkcnn.report.footnotes import NORMS
@@ -43,14 +43,14 @@ def test_one_run_is_nothing_to_compare(tmp_path: Path) -> None:
     assert single.startswith("RKCNN-I-2_2_2 k=120 is one run: 5.86 %")
 
 
-@pytest.mark.parametrize(("pace", "said"), [("paper", True), ("fast", False)])
-def test_other_recipes_are_not_set_against_the_paper(tmp_path: Path, pace: str, said: bool) -> None:
-    put_records(tmp_path, pace=pace)
+@pytest.mark.parametrize(("preset", "said"), [("paper", True), ("fast", False)])
+def test_other_recipes_are_not_set_against_the_paper(tmp_path: Path, preset: str, said: bool) -> None:
+    put_records(tmp_path, preset=preset)
     assert bool(agree_with_paper(view(TABLES["mnist"], tmp_path))) == said
 
 
 def test_smoke_compares_nothing(tmp_path: Path) -> None:
-    put_records(tmp_path, {"ResNet@k=32": (0.3, 0.31)}, pace="smoke")
+    put_records(tmp_path, {"ResNet@k=32": (0.3, 0.31)}, preset="smoke")
     coverage, shown, limits = say(tmp_path)
     assert coverage == (
         "2 runs of 1 of 19 networks; nothing to compare: smoke says nothing about accuracy, with however many seeds."

@@ -8,13 +8,13 @@ import pytest
 
 from footprints import put_memories
 from report.records import put_records
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report.footnotes import NORMS, footnotes, note_sampling
 from rkcnn.report.view import view
 
 
-def notes(folder: Path, table: str = "mnist", pace: str | None = None) -> str:
-    return "\n".join(footnotes(view(TABLES[table], folder, pace)))
+def notes(folder: Path, table: str = "mnist", preset: str | None = None) -> str:
+    return "\n".join(footnotes(view(TABLES[table], folder, preset)))
 
 
 def test_the_test_sets_own_error(tmp_path: Path) -> None:
@@ -56,8 +56,8 @@ def test_norms_are_confounded_on_mnist_alone(tmp_path: Path) -> None:
 
 
 def test_smoke_says_nothing_of_accuracy(tmp_path: Path) -> None:
-    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, pace="smoke")
-    text = notes(tmp_path, pace="smoke")
+    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, preset="smoke")
+    text = notes(tmp_path, preset="smoke")
     assert NORMS not in text
     assert "sample" not in text
 
@@ -82,18 +82,18 @@ def test_the_last_epoch_is_set_against_their_best(tmp_path: Path) -> None:
     assert "Δ" not in notes(tmp_path, "scaling")
 
 
-@pytest.mark.parametrize("pace", ["fast", "smoke"])
-def test_no_difference_is_explained_where_none_is_given(tmp_path: Path, pace: str) -> None:
-    put_records(tmp_path, {"ResNet@k=32": (0.004, 0.005)}, pace=pace)
-    text = notes(tmp_path, pace=pace)
+@pytest.mark.parametrize("preset", ["fast", "smoke"])
+def test_no_difference_is_explained_where_none_is_given(tmp_path: Path, preset: str) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.004, 0.005)}, preset=preset)
+    text = notes(tmp_path, preset=preset)
     assert "Δ" not in text
     assert "theirs is for orientation alone" in text
-    assert "Δ" not in notes(tmp_path, pace="paper"), "nothing was run by it"
+    assert "Δ" not in notes(tmp_path, preset="paper"), "nothing was run by it"
 
 
 def test_what_was_left_out_is_counted(tmp_path: Path) -> None:
     put_records(tmp_path)
-    put_records(tmp_path, {"ResNet@k=32": (0.005, 0.006)}, pace="fast")
+    put_records(tmp_path, {"ResNet@k=32": (0.005, 0.006)}, preset="fast")
     notes = [*footnotes(view(TABLES["mnist"], tmp_path))]
     assert "Results of these networks by other recipes are left out: 2 by fast-mnist." in notes
 

@@ -8,7 +8,7 @@ import pytest
 
 from footprints import put_memories
 from report.records import put_records
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report.cells import cells
 from rkcnn.report.footprint import Footprint, find_footprint, say_footprint
 from rkcnn.report.view import view

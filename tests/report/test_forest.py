@@ -9,8 +9,8 @@ import pytest
 from matplotlib.axes import Axes
 
 from report.records import ERRORS, put_records
-from rkcnn.evaluate.proportion import sampling_error
-from rkcnn.record.table import TABLES
+from rkcnn.evaluation.binomial import sampling_error
+from rkcnn.record.tables import TABLES
 from rkcnn.report.compare import compare
 from rkcnn.report.forest import draw_forest
 from rkcnn.report.statistics import welch
@@ -96,7 +96,7 @@ def test_each_norm_has_a_reference_of_its_own(tmp_path: Path) -> None:
 
 
 def test_smoke_has_no_figure(tmp_path: Path) -> None:
-    put_records(tmp_path, {"ResNet@k=32": (0.3, 0.31), "RKCNN-R-2@k=32": (0.1, 0.11)}, pace="smoke")
+    put_records(tmp_path, {"ResNet@k=32": (0.3, 0.31), "RKCNN-R-2@k=32": (0.1, 0.11)}, preset="smoke")
     assert draw_forest(view(TABLES["mnist"], tmp_path)) is None
 
 

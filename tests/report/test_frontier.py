@@ -13,7 +13,7 @@ from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox
 
 from report.records import ERRORS, put_records
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report.errors import printed_error
 from rkcnn.report.frontier import COSTS, draw_frontier, find_frontier
 from rkcnn.report.paper import TABLES as PAPER
@@ -33,10 +33,10 @@ def test_the_frontier_is_what_nothing_beats(points: list[tuple[float, float]]) -
     assert [points[i][0] for i in found] == sorted(points[i][0] for i in found)
 
 
-def look(folder: Path, pace: str = "paper") -> View:
+def look(folder: Path, preset: str = "paper") -> View:
     for number, (spec, errors) in enumerate(ERRORS.items()):
-        some = errors if pace == "paper" else errors[:1]
-        put_records(folder, {spec: some}, pace=pace, params=30_000 + 9_000 * number, flops=4_000_000 + number)
+        some = errors if preset == "paper" else errors[:1]
+        put_records(folder, {spec: some}, preset=preset, params=30_000 + 9_000 * number, flops=4_000_000 + number)
     return view(TABLES["mnist"], folder)
 
 

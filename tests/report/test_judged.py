@@ -1,4 +1,4 @@
-"""Claims, from all tables at one pace."""
+"""Claims, from all tables at one preset."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_survivors_of_diverged_rows_judge_nothing(tmp_path: Path) -> None:
 
 def test_paces_are_apart_and_smoke_judges_nothing(tmp_path: Path) -> None:
     put_records(tmp_path)
-    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, pace="smoke")
+    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, preset="smoke")
     records, _ = read_records(tmp_path)
     assert judge_claims(records, "fast") == []
     assert judge_claims(records, "smoke") == []

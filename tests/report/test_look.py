@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report.look import look_of
 from rkcnn.report.view import family_of
 

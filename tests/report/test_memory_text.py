@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from footprints import taken
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report.memory_text import memory_text
 from rkcnn.report.view import view_of
 

@@ -9,7 +9,7 @@ import pytest
 
 from report.records import put_records
 from rkcnn.data.sets import SETS
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report import mistakes
 from rkcnn.report.mistakes import find_mistakes, read_labels
 from rkcnn.report.view import Row, view

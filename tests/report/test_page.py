@@ -12,9 +12,9 @@ import pytest
 
 from footprints import put_memories
 from report.records import ERRORS, put_records
-from rkcnn.data.disk import DiskError
+from rkcnn.disk import DiskError
 from rkcnn.error import InputError
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report.page import write_page
 from rkcnn.report.view import View, view
 
@@ -52,8 +52,8 @@ class Reader(HTMLParser):
         return [value for _, attributes in self.tags if (value := attributes.get(name)) is not None]
 
 
-def look(folder: Path, pace: str = "paper") -> View:
-    put_records(folder, ERRORS if pace == "paper" else {"ResNet@k=32": (0.3,)}, pace=pace, flops=8_000_000)
+def look(folder: Path, preset: str = "paper") -> View:
+    put_records(folder, ERRORS if preset == "paper" else {"ResNet@k=32": (0.3,)}, preset=preset, flops=8_000_000)
     return view(TABLES["mnist"], folder)
 
 
@@ -159,7 +159,7 @@ def test_whatever_stands_in_a_record_is_text(tmp_path: Path) -> None:
         for row in seen.rows
     )
     table = replace(seen.table, about=EVIL)
-    path = write_page([View(table, seen.pace, rows)], tmp_path / "report.html")
+    path = write_page([View(table, seen.preset, rows)], tmp_path / "report.html")
     page = Reader(path.read_text(encoding="utf-8"))
     assert not [tag for tag, _ in page.tags if tag == "img"]
     assert [tag for tag, _ in page.tags].count("script") == 2

@@ -9,7 +9,7 @@ import pytest
 
 from report.browser import Page, browse, find_chromium
 from report.records import ERRORS, put_records
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report.page import write_page
 from rkcnn.report.view import view
 

@@ -8,7 +8,7 @@ import pytest
 
 from footprints import put_memories
 from report.records import ERRORS, put_records
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report import footprint
 from rkcnn.report.compare import compare
 from rkcnn.report.page_table import Grid, Line, lay_out, lay_out_memory
@@ -17,8 +17,8 @@ from rkcnn.report.view import view
 REFERENCE = "against RKCNN-R-2 k=32"
 
 
-def grid(folder: Path, pace: str | None = None, table: str = "mnist") -> Grid:
-    seen = view(TABLES[table], folder, pace)
+def grid(folder: Path, preset: str | None = None, table: str = "mnist") -> Grid:
+    seen = view(TABLES[table], folder, preset)
     return lay_out(seen, compare(seen))
 
 
@@ -26,8 +26,8 @@ def heads(found: Grid) -> list[str]:
     return [head.text for head in found.heads]
 
 
-def lines(folder: Path, pace: str | None = None) -> dict[str, Line]:
-    return {line.spec: line for line in grid(folder, pace).lines}
+def lines(folder: Path, preset: str | None = None) -> dict[str, Line]:
+    return {line.spec: line for line in grid(folder, preset).lines}
 
 
 def column(found: Grid, head: str) -> dict[str, str]:
@@ -75,16 +75,16 @@ def test_what_can_be_concluded(tmp_path: Path, spec: str, says: str) -> None:
     assert [line.spec for line in found.lines if line.is_reference] == ["RKCNN-R-2@k=32"]
 
 
-@pytest.mark.parametrize("pace", ["paper", "smoke"])
-def test_where_nothing_is_compared_there_is_no_reference(tmp_path: Path, pace: str) -> None:
-    put_records(tmp_path, {"ResNet@k=32": (0.3, 0.31), "RKCNN-R-2@k=32": (0.4,)}, pace=pace)
+@pytest.mark.parametrize("preset", ["paper", "smoke"])
+def test_where_nothing_is_compared_there_is_no_reference(tmp_path: Path, preset: str) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.3, 0.31), "RKCNN-R-2@k=32": (0.4,)}, preset=preset)
     found = grid(tmp_path)
     assert not [head for head in heads(found) if head.startswith(("against", "difference"))]
     assert not any(line.is_reference for line in found.lines)
 
 
 def test_other_recipes_have_no_differences_from_the_paper(tmp_path: Path) -> None:
-    put_records(tmp_path, pace="fast")
+    put_records(tmp_path, preset="fast")
     found = heads(grid(tmp_path))
     assert "theirs" in found
     assert not [head for head in found if "Δ" in head]

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.text import Text
 
 from report.records import ERRORS, put_records
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report.forest import draw_forest
 from rkcnn.report.frontier import draw_frontier
 from rkcnn.report.picture import render
@@ -28,7 +28,7 @@ def test_equal_records_give_equal_figures_and_all_of_them(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("table", "pace", "specs"),
+    ("table", "preset", "specs"),
     [
         ("cifar10", "fast", ["RKCNN-I-2_2_2@k=120"]),
         ("mnist", "paper", list(ERRORS)),
@@ -36,8 +36,8 @@ def test_equal_records_give_equal_figures_and_all_of_them(tmp_path: Path) -> Non
         ("scaling", "fast", list(TABLES["scaling"].specs)),
     ],
 )
-def test_every_title_lies_inside_its_figure(tmp_path: Path, table: str, pace: str, specs: list[str]) -> None:
-    put_records(tmp_path, dict.fromkeys(specs, (0.05, 0.06)), table, pace, flops=8_000_000)
+def test_every_title_lies_inside_its_figure(tmp_path: Path, table: str, preset: str, specs: list[str]) -> None:
+    put_records(tmp_path, dict.fromkeys(specs, (0.05, 0.06)), table, preset, flops=8_000_000)
     figures = draw_plots(view(TABLES[table], tmp_path))
     assert figures
     for stem, figure in figures.items():
@@ -47,7 +47,7 @@ def test_every_title_lies_inside_its_figure(tmp_path: Path, table: str, pace: st
             box = text.get_window_extent()
             assert figure.bbox.x0 <= box.x0 <= box.x1 <= figure.bbox.x1, (stem, text.get_text())
             assert figure.bbox.y0 <= box.y0 <= box.y1 <= figure.bbox.y1, (stem, text.get_text())
-        assert (pace == "paper") == ("FAST: " not in figure.get_suptitle())
+        assert (preset == "paper") == ("FAST: " not in figure.get_suptitle())
 
 
 def test_no_results_no_figures(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_a_table_what_it_shows_and_what_it_cant(tmp_path: Path) -> None:
 
 def test_no_runs_are_said_in_a_sentence(tmp_path: Path) -> None:
     assert write(tmp_path) == NONE
-    put_records(tmp_path, {"ResNet@k=32": (0.01,)}, pace="fast")
+    put_records(tmp_path, {"ResNet@k=32": (0.01,)}, preset="fast")
     others = "Also in `results/`: fast-mnist, 1 of 95 runs, not the paper's recipe (`rkcnn report mnist --recipe fast"
     assert write(tmp_path).startswith(f"{NONE}\n\n{others}")
     assert draw_results(read_records(tmp_path)[0]) is None

@@ -9,7 +9,7 @@ import pytest
 
 from footprints import put_memories
 from report.records import put_records
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report.table_csv import table_csv
 from rkcnn.report.view import view
 
@@ -24,7 +24,7 @@ def test_numbers_alone(tmp_path: Path) -> None:
     rows = read(tmp_path)
     assert tuple(rows) == TABLES["mnist"].specs
     one = rows["ResNet@k=32"]
-    assert (one["table"], one["pace"], one["recipe"]) == ("mnist", "paper", "paper-mnist")
+    assert (one["table"], one["preset"], one["recipe"]) == ("mnist", "paper", "paper-mnist")
     assert float(one["last_mean"]) == pytest.approx(0.402)
     assert float(one["best_min"]) == pytest.approx(0.36)
     assert (one["theirs_mean"], one["theirs_runs"], one["best_minus_theirs"]) == ("0.3720", "5", "0.0100")
@@ -45,9 +45,9 @@ def test_an_absent_number_is_an_empty_cell(tmp_path: Path) -> None:
 
 
 def test_smoke_says_so_on_every_line_and_has_no_difference(tmp_path: Path) -> None:
-    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, pace="smoke")
+    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, preset="smoke")
     rows = read(tmp_path)
-    assert {row["pace"] for row in rows.values()} == {"smoke"}
+    assert {row["preset"] for row in rows.values()} == {"smoke"}
     assert rows["ResNet@k=32"]["last_minus_theirs"] == ""
 
 

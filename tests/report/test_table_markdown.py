@@ -6,7 +6,7 @@ from pathlib import Path
 
 from footprints import put_memories
 from report.records import put_records
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report.judged import judge_claims
 from rkcnn.report.table_markdown import short_table, table_markdown
 from rkcnn.report.view import read_records, view
@@ -43,7 +43,7 @@ def test_stars_stay_stars(tmp_path: Path) -> None:
 
 
 def test_smoke_is_marked(tmp_path: Path) -> None:
-    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, pace="smoke")
+    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, preset="smoke")
     text = table_markdown(view(TABLES["mnist"], tmp_path))
     assert "**SMOKE: 40 steps on mnist-mini; says nothing about accuracy**" in text
     assert "| ours, last (SMOKE) |" in text

@@ -8,7 +8,7 @@ import pytest
 
 from footprints import put_memories
 from report.records import put_records
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report.judged import judge_claims
 from rkcnn.report.table_text import WIDTH, claims_text, table_text
 from rkcnn.report.view import read_records, view
@@ -39,29 +39,29 @@ def test_a_table_of_our_own_has_no_columns_of_theirs(tmp_path: Path) -> None:
     assert lines[start + 1].split() == ["network", "params"]  # of before FLOPs were counted
 
 
-@pytest.mark.parametrize("pace", ["paper", "fast"])
+@pytest.mark.parametrize("preset", ["paper", "fast"])
 @pytest.mark.parametrize("table", list(TABLES))
-def test_a_whole_table_fits_the_terminal(tmp_path: Path, table: str, pace: str) -> None:
+def test_a_whole_table_fits_the_terminal(tmp_path: Path, table: str, preset: str) -> None:
     data, seeds = TABLES[table].data, TABLES[table].seeds
     errors = {"mnist": (0.0031, 0.0044, 0.0039, 0.0035, 0.0040), "cifar100": (0.201, 0.189, 0.195)}
     values = errors.get(data, (0.041, 0.049, 0.045))[:seeds]
     errors_of = dict.fromkeys(TABLES[table].specs, values)
-    put_records(tmp_path, errors_of, table, pace, params=39_000_000, paper_flops=14_790_000_000)
+    put_records(tmp_path, errors_of, table, preset, params=39_000_000, paper_flops=14_790_000_000)
     text = table_text(view(TABLES[table], tmp_path))
     longest = max(map(len, text.splitlines()))
     assert longest <= WIDTH + (
-        5 if (table, pace) == ("sota-cifar100", "paper") else 0
+        5 if (table, preset) == ("sota-cifar100", "paper") else 0
     )  # the longest name and the widest errors meet
 
 
-@pytest.mark.parametrize("pace", ["fast", "smoke"])
-def test_another_recipe_is_marked_on_every_row(tmp_path: Path, pace: str) -> None:
-    put_records(tmp_path, {"ResNet@k=32": (0.01,)}, pace=pace)
+@pytest.mark.parametrize("preset", ["fast", "smoke"])
+def test_another_recipe_is_marked_on_every_row(tmp_path: Path, preset: str) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.01,)}, preset=preset)
     text = table_text(view(TABLES["mnist"], tmp_path))
     lines = text.splitlines()
-    assert lines[1].startswith(f"{pace.upper()}: ")
-    assert sum(line.startswith(f"{pace.upper()} ") for line in lines) == 2 * len(TABLES["mnist"].specs)
-    assert f"Comparisons ({pace.upper()})" in lines
+    assert lines[1].startswith(f"{preset.upper()}: ")
+    assert sum(line.startswith(f"{preset.upper()} ") for line in lines) == 2 * len(TABLES["mnist"].specs)
+    assert f"Comparisons ({preset.upper()})" in lines
 
 
 def test_equal_records_give_equal_texts(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_equal_records_give_equal_texts(tmp_path: Path) -> None:
 
 
 def test_claims_have_a_heading_of_their_recipe(tmp_path: Path) -> None:
-    put_records(tmp_path, pace="fast")
+    put_records(tmp_path, preset="fast")
     judged = judge_claims(read_records(tmp_path)[0], "fast")
     text = claims_text(judged, "fast")
     assert text.startswith("The paper's claims (FAST: not the paper's recipe)\n- Each claim is judged")

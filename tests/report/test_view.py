@@ -11,18 +11,18 @@ import pytest
 from footprints import put_memories
 from report.records import ERRORS, put_records
 from rkcnn.error import InputError
-from rkcnn.record.table import PACES, TABLES
+from rkcnn.record.tables import PRESETS, TABLES
 from rkcnn.report.view import Row, family_of, read_records, view
 
 
-def row(folder: Path, spec: str, table: str = "mnist", pace: str | None = None) -> Row:
-    return next(row for row in view(TABLES[table], folder, pace).rows if row.spec == spec)
+def row(folder: Path, spec: str, table: str = "mnist", preset: str | None = None) -> Row:
+    return next(row for row in view(TABLES[table], folder, preset).rows if row.spec == spec)
 
 
 def test_rows_are_the_tables_whatever_was_run(tmp_path: Path) -> None:
     put_records(tmp_path)
     seen = view(TABLES["mnist"], tmp_path)
-    assert (seen.pace, seen.empty) == ("paper", False)
+    assert (seen.preset, seen.empty) == ("paper", False)
     assert tuple(row.spec for row in seen.rows) == TABLES["mnist"].specs
     assert [row.missing for row in seen.rows if row.spec in ERRORS] == [0, 0, 0, 0, 1]
     assert all(row.missing == 5 and row.last is None for row in seen.rows if row.spec not in ERRORS)
@@ -51,13 +51,13 @@ def test_one_that_diverged_is_a_result_and_no_error(tmp_path: Path) -> None:
 
 
 def test_recipes_are_never_mixed(tmp_path: Path) -> None:
-    put_records(tmp_path, {"ResNet@k=32": (0.01, 0.01)}, pace="fast")
-    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, pace="smoke")
-    assert view(TABLES["mnist"], tmp_path).pace == "fast"
-    assert [len(row(tmp_path, "ResNet@k=32", pace=pace).results) for pace in PACES] == [0, 2, 1]
+    put_records(tmp_path, {"ResNet@k=32": (0.01, 0.01)}, preset="fast")
+    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, preset="smoke")
+    assert view(TABLES["mnist"], tmp_path).preset == "fast"
+    assert [len(row(tmp_path, "ResNet@k=32", preset=preset).results) for preset in PRESETS] == [0, 2, 1]
     put_records(tmp_path, {"ResNet@k=32": (0.004,)})
-    assert view(TABLES["mnist"], tmp_path).pace == "paper"
-    assert view(TABLES["mnist"], tmp_path, "smoke").pace == "smoke"
+    assert view(TABLES["mnist"], tmp_path).preset == "paper"
+    assert view(TABLES["mnist"], tmp_path, "smoke").preset == "smoke"
 
 
 def test_an_overridden_recipe_stays_out(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_an_overridden_recipe_stays_out(tmp_path: Path) -> None:
 
 def test_results_by_other_recipes_are_counted_apart(tmp_path: Path) -> None:
     put_records(tmp_path)
-    put_records(tmp_path, {"ResNet@k=32": (0.005, 0.006)}, pace="fast")
+    put_records(tmp_path, {"ResNet@k=32": (0.005, 0.006)}, preset="fast")
     run = TABLES["mnist"].runs("paper", "ResNet@k=32", 1)[0]
     changed = replace(run, recipe=replace(run.recipe, lr=0.2))
     put_records(tmp_path / "own", {"ResNet@k=32": (0.005,)}, run=changed.as_dict())
@@ -85,8 +85,8 @@ def test_all_seeds_count_also_those_beyond_the_tables(tmp_path: Path) -> None:
     assert ([result.run["seed"] for result in one.results], one.missing) == ([0, 1, 2, 3, 4, 5, 6], 0)
     assert one.last
     assert one.last.mean == pytest.approx((0.0255 + 0.009) / 7)
-    put_records(tmp_path, {"ResNet@k=32": (0.3, 0.4, 0.5)}, pace="smoke")
-    one = row(tmp_path, "ResNet@k=32", pace="smoke")
+    put_records(tmp_path, {"ResNet@k=32": (0.3, 0.4, 0.5)}, preset="smoke")
+    one = row(tmp_path, "ResNet@k=32", preset="smoke")
     assert (len(one.results), one.missing) == (3, 0), "smoke has one seed in the table"
 
 
@@ -162,12 +162,12 @@ def test_what_cant_be_read_is_said_and_hides_nothing(tmp_path: Path) -> None:
 
 
 def test_memory_is_of_the_tables_data_whatever_the_recipe(tmp_path: Path) -> None:
-    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, pace="smoke")
+    put_records(tmp_path, {"ResNet@k=32": (0.3,)}, preset="smoke")
     put_memories(tmp_path, {"Identity@k=32": 612, "ResNet@k=32": 620})
     put_memories(tmp_path, {"ResNet@k=32": 700}, data="cifar10")
     put_memories(tmp_path / "z-copy", {"ResNet@k=32": 900})
     seen = view(TABLES["mnist"], tmp_path)
-    assert seen.pace == "smoke"
+    assert seen.preset == "smoke"
     memories = {row.spec: row.memory.driver_bytes >> 20 for row in seen.rows if row.memory}
     assert memories == {"Identity@k=32": 612, "ResNet@k=32": 620}
     other = view(TABLES["sota-mnist"], tmp_path)  # has no Identity of its own

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from report.records import ERRORS, put_records
-from rkcnn.evaluate.proportion import McNemar
-from rkcnn.record.table import TABLES
+from rkcnn.evaluation.binomial import McNemar
+from rkcnn.record.tables import TABLES
 from rkcnn.report.compare import compare
 from rkcnn.report.view import view
 from rkcnn.report.words import conclude, mark, note_comparisons, tag, title
@@ -73,13 +73,13 @@ def test_many_seeds_have_no_permutation_test(tmp_path: Path) -> None:
 
 
 def test_smoke_says_that_it_compares_nothing(tmp_path: Path) -> None:
-    put_records(tmp_path, {"ResNet@k=32": (0.3, None)}, pace="smoke")
+    put_records(tmp_path, {"ResNet@k=32": (0.3, None)}, preset="smoke")
     notes = list(note_comparisons(view(TABLES["mnist"], tmp_path), []))
     assert notes[-1] == "No comparison: smoke says nothing about accuracy, with however many seeds."
 
 
 def test_other_recipes_are_marked(tmp_path: Path) -> None:
-    paper, fast, smoke = (view(TABLES["mnist"], tmp_path, pace) for pace in ("paper", "fast", "smoke"))
+    paper, fast, smoke = (view(TABLES["mnist"], tmp_path, preset) for preset in ("paper", "fast", "smoke"))
     assert (mark(paper), tag(paper)) == ("", "")
     assert mark(fast) == "FAST: 20 epochs by fast-mnist, the paper has 160; not the paper's recipe"
     assert mark(smoke) == "SMOKE: 40 steps on mnist-mini; says nothing about accuracy"

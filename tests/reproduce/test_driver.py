@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from rkcnn.data.disk import DiskError
 from rkcnn.data.sources import Sources
+from rkcnn.disk import DiskError
+from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.run import Run
 from rkcnn.reproduce import driver
 from rkcnn.reproduce.driver import Driver
 from rkcnn.reproduce.event import Event
 from rkcnn.reproduce.mailbox import Mailbox
 from rkcnn.reproduce.parcel import Parcel
-from rkcnn.run.together import Way
-from rkcnn.train.recipe import recipe_of
+from rkcnn.run.side_by_side import Execution
 
 RUNS = {place: Run("mnist-mini", "ResNet@k=4", recipe_of("smoke"), place) for place in (0, 1)}
 DIES, GOES = "dies", "goes"
@@ -101,7 +101,7 @@ def ended(place: int) -> tuple[str, Parcel]:
 
 
 def drive(cluster: Cluster, out: Path) -> Generator[Event, None, None]:
-    return Driver(cluster, RUNS, Way(out, "cpu"), None, "cpu").drive(Sources())
+    return Driver(cluster, RUNS, Execution(out, "cpu"), None, "cpu").drive(Sources())
 
 
 def test_one_that_comes_further_is_given_out_for_ever_and_another_given_up(tmp_path: Path) -> None:

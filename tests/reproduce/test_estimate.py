@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rkcnn.data.load import find
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.reproduce.estimate import count_flops, measure_rate, training_flops
-from rkcnn.reproduce.hand import Place
+from rkcnn.reproduce.worker_process import Place
 
 
 def test_a_run_is_its_steps_and_its_evaluations() -> None:

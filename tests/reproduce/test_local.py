@@ -16,17 +16,17 @@ import torch
 
 from digits import write_digits
 from rkcnn.data.sources import Sources
+from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.lock import locked
 from rkcnn.record.result import read_result
 from rkcnn.record.run import Run
 from rkcnn.record.standing import BEGUN, NEW, standing
 from rkcnn.reproduce import local
 from rkcnn.reproduce.event import Event
-from rkcnn.reproduce.hand import Hand, Place
 from rkcnn.reproduce.local import places_for, reproduce_here
-from rkcnn.run.together import Way
+from rkcnn.reproduce.worker_process import Place, WorkerProcess
+from rkcnn.run.side_by_side import Execution
 from rkcnn.run.train import train
-from rkcnn.train.recipe import recipe_of
 
 SPECS = ("RKCNN-R-2@k=4", "ResNet@k=4")
 CHANGES = {"epochs": "4", "batch": "64", "lr": "0.05", "milestones": "2"}
@@ -57,7 +57,7 @@ def _one_core(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def begin(runs: list[Run], out: Path) -> Generator[Event, None, None]:
-    return reproduce_here(runs, Way(out, "cpu", keep_seconds=0.0), Sources())
+    return reproduce_here(runs, Execution(out, "cpu", keep_seconds=0.0), Sources())
 
 
 def weights(out: Path, run: Run) -> bytes:
@@ -78,23 +78,23 @@ def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
 
 
 @pytest.fixture
-def hands(monkeypatch: pytest.MonkeyPatch) -> list[Hand]:
+def hands(monkeypatch: pytest.MonkeyPatch) -> list[WorkerProcess]:
     """The workers, as they are employed."""
-    found: list[Hand] = []
-    born = Hand.__post_init__
+    found: list[WorkerProcess] = []
+    born = WorkerProcess.__post_init__
 
-    def note(hand: Hand) -> None:
+    def note(hand: WorkerProcess) -> None:
         born(hand)
         found.append(hand)
 
-    monkeypatch.setattr(Hand, "__post_init__", note)
+    monkeypatch.setattr(WorkerProcess, "__post_init__", note)
     return found
 
 
 WORKER = """
 import os, runpy, signal
 from pathlib import Path
-from rkcnn.train.trainer import Trainer
+from rkcnn.fit.trainer import Trainer
 lives = Path({lives!r})
 life = int(lives.read_text()) + 1
 lives.write_text(str(life))
@@ -116,7 +116,7 @@ runpy.run_module("rkcnn.reproduce.worker", run_name="__main__")
 
 
 def test_stopped_or_killed_every_run_ends_as_it_would_alone(
-    runs: list[Run], alone: Path, hands: list[Hand], workers: Callable[[str], None], tmp_path: Path
+    runs: list[Run], alone: Path, hands: list[WorkerProcess], workers: Callable[[str], None], tmp_path: Path
 ) -> None:
     """Stopped in its tenth step the driver goes on later, and the new worker dies in its tenth: the same weights."""
     lives = tmp_path / "lives"
@@ -265,7 +265,7 @@ if len(runs) == 4:
 @pytest.mark.parametrize("second", [KeyboardInterrupt, SystemExit(143)])
 def test_asked_a_second_time_it_waits_for_nobody(
     stub: Callable[[str], None],
-    hands: list[Hand],
+    hands: list[WorkerProcess],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     second: BaseException | type[BaseException],

@@ -14,9 +14,10 @@ import pytest
 import torch
 
 from digits import write_digits
-from rkcnn.data.disk import DiskError
 from rkcnn.data.sources import Sources
+from rkcnn.disk import DiskError
 from rkcnn.error import InputError
+from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.lock import locked
 from rkcnn.record.result import read_result
 from rkcnn.record.run import Run
@@ -24,9 +25,8 @@ from rkcnn.reproduce import driver
 from rkcnn.reproduce.event import Event
 from rkcnn.reproduce.on_ray import device_for, reproduce_on_ray
 from rkcnn.reproduce.parcel import Parcel, unpack_checkpoints
-from rkcnn.run.together import Way
+from rkcnn.run.side_by_side import Execution
 from rkcnn.run.train import train
-from rkcnn.train.recipe import recipe_of
 
 SPEC = "RKCNN-R-2@k=4"
 RECIPE = recipe_of("mini", {"epochs": "15", "batch": "64", "drop_last": "off"})  # 105 steps
@@ -88,7 +88,7 @@ def run_of(digits: str, seed: int = 0) -> Run:
 def go(
     runs: list[Run], out: Path, keep: float, address: str | None = None, store: Path | None = None
 ) -> Generator[Event, None, None]:
-    return reproduce_on_ray(runs, Way(out, "cpu", "eager", keep_seconds=keep), Sources(), address, store)
+    return reproduce_on_ray(runs, Execution(out, "cpu", "eager", keep_seconds=keep), Sources(), address, store)
 
 
 def share_at(checkpoint: str) -> float:
@@ -184,7 +184,7 @@ def test_a_wrong_address_or_device_is_one_sentence_and_leaves_nothing(
     digits: str, tmp_path: Path, device: str, says: str
 ) -> None:
     with pytest.raises(InputError, match=says):
-        next(reproduce_on_ray([run_of(digits)], Way(tmp_path, device), Sources(), "127.0.0.1:1", None))
+        next(reproduce_on_ray([run_of(digits)], Execution(tmp_path, device), Sources(), "127.0.0.1:1", None))
     assert not list(tmp_path.iterdir())
 
 

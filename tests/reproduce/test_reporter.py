@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from rkcnn.data.load import load
+from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.run import Run
 from rkcnn.reproduce import reporter
 from rkcnn.reproduce.event import Event
 from rkcnn.reproduce.reporter import Reporter
-from rkcnn.run.together import Way, train_together
-from rkcnn.train.recipe import recipe_of
+from rkcnn.run.side_by_side import Execution, train_together
 
 
 def test_a_run_from_its_beginning_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +21,7 @@ def test_a_run_from_its_beginning_to_its_end(tmp_path: Path, monkeypatch: pytest
     told: list[Event] = []
     for _ in range(2):  # the second time it is found
         result = train_together(
-            [run], *load("mnist-mini"), Way(tmp_path, "cpu", "eager"), Reporter({run: 5}, told.append)
+            [run], *load("mnist-mini"), Execution(tmp_path, "cpu", "eager"), Reporter({run: 5}, told.append)
         )[run]
     assert {event.run for event in told} == {5}
     assert [event.what for event in told] == ["begins", *["moves"] * (len(told) - 3), "ends", "ends"]

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from rkcnn.data.load import load
+from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.run import Run
 from rkcnn.reproduce.parcel import Parcel
 from rkcnn.reproduce.task import Sender, Task, facts_of, images_of, read_task
 from rkcnn.run.job import Job
-from rkcnn.run.together import Way, train_together
-from rkcnn.train.recipe import recipe_of
+from rkcnn.run.side_by_side import Execution, train_together
 
 RUN = Run("mnist-mini", "ResNet@k=4", recipe_of("mini", {"milestones": "2_3"}), 3)
 
@@ -42,7 +42,7 @@ def test_after_a_damaged_checkpoint_it_sends_what_it_makes(tmp_path: Path) -> No
     """And not the damaged one again and again, which is named later than all that it makes until there."""
     run = Run("mnist-mini", "Identity@k=4", recipe_of("smoke", {"most_steps": "4"}), 0)
     task = Task(0, run, "cpu", "eager", 0.0, 1, None)
-    way = Way(tmp_path, "cpu", "eager", keep_seconds=0.0)
+    way = Execution(tmp_path, "cpu", "eager", keep_seconds=0.0)
     sent: list[Parcel] = []
 
     class Stopping(Sender):

@@ -14,20 +14,20 @@ from digits import write_digits
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
 from rkcnn.data.sources import Sources
+from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.lock import locked
 from rkcnn.record.run import Run
 from rkcnn.record.standing import BEGUN, standing
 from rkcnn.reproduce import worker
 from rkcnn.reproduce.event import Event, read_event
 from rkcnn.reproduce.reporter import Reporter
-from rkcnn.reproduce.worker import Order, carry_out, read_order
-from rkcnn.run.together import Way
-from rkcnn.train.recipe import recipe_of
+from rkcnn.reproduce.worker import Assignment, carry_out, read_order
+from rkcnn.run.side_by_side import Execution
 
 
 def test_an_order_is_a_line() -> None:
     runs = tuple(enumerate(Run("mnist", "ResNet@k=4", recipe_of("paper-mnist"), seed) for seed in (0, 1)))
-    order = Order(runs, Way(Path("out"), "cuda:1", "graph"), Sources(Path("data"), offline=True), 2.0)
+    order = Assignment(runs, Execution(Path("out"), "cuda:1", "graph"), Sources(Path("data"), offline=True), 2.0)
     assert "\n" not in order.to_json()
     assert read_order(order.to_json()) == order
 
@@ -36,18 +36,18 @@ RECIPE = recipe_of("smoke", {"most_steps": "2"})
 
 
 @pytest.fixture
-def order(tmp_path: Path) -> Order:
+def order(tmp_path: Path) -> Assignment:
     runs = tuple(enumerate(Run("mnist-mini", "Identity@k=4", RECIPE, seed) for seed in range(4)))
-    return Order(runs, Way(tmp_path, "cpu", "eager"), Sources(), 0.0)
+    return Assignment(runs, Execution(tmp_path, "cpu", "eager"), Sources(), 0.0)
 
 
-def told(order: Order) -> list[Event]:
+def told(order: Assignment) -> list[Event]:
     events: list[Event] = []
     carry_out(order, load, events.append)
     return [event for event in events if event.what in ("ends", "fails", "busy")]
 
 
-def test_a_group_that_falls_apart_tells_each_end_once(order: Order) -> None:
+def test_a_group_that_falls_apart_tells_each_end_once(order: Assignment) -> None:
     """Two have ended, in the group, when the third can't go on."""
     folder = order.way.out / order.runs[2][1].folder
     folder.mkdir(parents=True)
@@ -57,7 +57,7 @@ def test_a_group_that_falls_apart_tells_each_end_once(order: Order) -> None:
     assert "is damaged" in events[2].text
 
 
-def test_those_that_another_process_has_are_told_with_its_number(order: Order) -> None:
+def test_those_that_another_process_has_are_told_with_its_number(order: Assignment) -> None:
     carry_out(replace(order, runs=order.runs[:1]), load, lambda event: None)  # so one is found
     with locked(order.way.out / order.runs[1][1].folder), locked(order.way.out / order.runs[2][1].folder):
         events = told(order)
@@ -65,10 +65,10 @@ def test_those_that_another_process_has_are_told_with_its_number(order: Order) -
     assert events[1].text == f"process {os.getpid()} has it"
 
 
-def test_one_that_diverged_moves_no_more(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_diverged_moves_no_more(order: Assignment, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside others on a GPU it stays among the jobs that are looked at."""
 
-    def train(runs: list[Run], training: Images, test: Images, way: Way, observer: Reporter) -> None:
+    def train(runs: list[Run], training: Images, test: Images, way: Execution, observer: Reporter) -> None:
         for what in ("begins", "ends", "moves"):
             observer._tell(Event(what, 0))
 
@@ -78,7 +78,9 @@ def test_one_that_diverged_moves_no_more(order: Order, monkeypatch: pytest.Monke
     assert events == [Event("begins", 0), Event("ends", 0)]
 
 
-def test_a_gpu_that_no_longer_works_takes_its_process_with_it(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_no_longer_works_takes_its_process_with_it(
+    order: Assignment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Trying the runs one by one in it would fail them all; the driver replaces it. Memory is another matter."""
 
     def train(*_: object) -> None:
@@ -107,7 +109,7 @@ def test_when_its_driver_dies_it_keeps_and_leaves(tmp_path: Path) -> None:
     assert process.stdin is not None
     assert process.stdout is not None
     with process:
-        order = Order(((7, run),), Way(out, "cpu", keep_seconds=1e9), Sources(), 0.0)
+        order = Assignment(((7, run),), Execution(out, "cpu", keep_seconds=1e9), Sources(), 0.0)
         print(order.to_json(), file=process.stdin, flush=True)
         for line in process.stdout:
             event = read_event(line)

@@ -19,13 +19,13 @@ import torch
 
 from digits import write_digits
 from rkcnn.error import InputError
+from rkcnn.fit.fit import Stopped
+from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.result import Result
 from rkcnn.record.source import source_hash
 from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
 from rkcnn.run.train import train, train_one
-from rkcnn.train.fit import Stopped
-from rkcnn.train.recipe import recipe_of
 
 SPEC = "RKCNN-R-2@k=4"
 CHANGES = {"epochs": "3", "batch": "64", "lr": "0.05", "milestones": "2", "drop_last": "off"}
@@ -56,8 +56,8 @@ import torch
 torch.set_num_threads(1)
 from rkcnn.run.observer import Observer
 from rkcnn.run.train import train
-from rkcnn.train.fit import Stopped
-from rkcnn.train.recipe import recipe_of
+from rkcnn.fit.fit import Stopped
+from rkcnn.fit.recipe import recipe_of
 recipe = recipe_of("mini", {CHANGES!r})
 class Third(Observer):
     left = 3

@@ -11,22 +11,22 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from rkcnn.data.own import Own
+from rkcnn.data.own import OwnOptions
 from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
 
 app = App(name="data", help="Data sets: list them, fetch one, look at one.")
 
 FromSources = Annotated[Sources, Parameter(name="*")]
-OwnImages = Annotated[Own, Parameter(name="*")]
+OwnImages = Annotated[OwnOptions, Parameter(name="*")]
 
 
 @app.command(name="list")
 def list_sets(*, sources: FromSources = Sources()) -> None:  # noqa: B008 (frozen)
     """Every data set: images, classes, size, whether it is here, and where it is from."""
-    from rkcnn.data.obtain import find_stored
+    from rkcnn.data.fetch import find_stored
+    from rkcnn.data.files import find_files
     from rkcnn.data.sets import SETS
-    from rkcnn.data.shelf import find_files
 
     sources = replace(sources, unverified=True)
     print(f"{'name':16} {'train':>7} {'test':>7} {'classes':>7}  {'size':11} {'here':10} where from")
@@ -51,7 +51,7 @@ def get(
     /,
     *,
     sources: FromSources = Sources(),  # noqa: B008 (frozen)
-    own: OwnImages = Own(),  # noqa: B008 (frozen)
+    own: OwnImages = OwnOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Fetch a data set if it isn't here, check its content, and keep it decoded; check it again if it is.
 
@@ -85,7 +85,7 @@ def show(
     part: str = "train",
     validation: int = 0,
     sources: FromSources = Sources(),  # noqa: B008 (frozen)
-    own: OwnImages = Own(),  # noqa: B008 (frozen)
+    own: OwnImages = OwnOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Draw a contact sheet by class, with the statistics, as a PNG.
 
@@ -100,9 +100,9 @@ def show(
     validation
         Images set apart from the training set by the fixed permutation.
     """
+    from rkcnn.data.contact_sheet import describe, draw_sheet, save_sheet
     from rkcnn.data.load import load
     from rkcnn.data.progress import Progress
-    from rkcnn.data.sheet import describe, draw_sheet, save_sheet
 
     with _stoppable("nothing was written"):
         train, test = load(name, sources, own, Progress(sys.stderr))

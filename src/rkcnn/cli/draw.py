@@ -22,8 +22,8 @@ def draw(name: str, /, *, out: Annotated[Path, Parameter(name=["--out", "-o"])])
     """
     from rkcnn.error import InputError
     from rkcnn.model.catalogue import FIXED, list_models
-    from rkcnn.model.drawing import draw as draw_score
-    from rkcnn.model.score import score
+    from rkcnn.model.diagram import score
+    from rkcnn.model.diagram_svg import draw as draw_score
     from rkcnn.model.spec import parse
 
     if not out.name.lower().endswith(".svg"):

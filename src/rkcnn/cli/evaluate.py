@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from rkcnn.cli.data import FromSources, OwnImages
-from rkcnn.data.own import Own
+from rkcnn.data.own import OwnOptions
 from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
 
 if TYPE_CHECKING:
     from rkcnn.data.images import Images
-    from rkcnn.evaluate.judgement import Judgement, Mistake
+    from rkcnn.evaluation.metrics import Judgement, Mistake
     from rkcnn.record.result import Result
 
 SHOWN = 48  # mistakes on the contact sheet
@@ -33,7 +33,7 @@ def evaluate(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     json_: Annotated[bool, Parameter(negative=())] = False,
     sources: FromSources = Sources(),  # noqa: B008 (frozen)
-    own: OwnImages = Own(),  # noqa: B008 (frozen)
+    own: OwnImages = OwnOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Ask a trained network about every image of a test set: its error, what it confuses, how sure it is.
 
@@ -56,10 +56,10 @@ def evaluate(
 
     from rkcnn.data.load import load
     from rkcnn.data.progress import Progress
-    from rkcnn.evaluate.judgement import judge
-    from rkcnn.evaluate.predict import Predictor
-    from rkcnn.evaluate.weights import read_weights
-    from rkcnn.run.place import pick_device, set_precision
+    from rkcnn.evaluation.metrics import judge
+    from rkcnn.evaluation.predictor import Predictor
+    from rkcnn.evaluation.weights import read_weights
+    from rkcnn.run.device import pick_device, set_precision
 
     place = pick_device(device)
     network, facts = read_weights(weights)
@@ -67,8 +67,8 @@ def evaluate(
         raise InputError(f"{weights} holds {facts.network}, and the run beside it is of {result.run['spec']}")
     named = data or (result.run["data"] if result else "")
     name, _, held = named.partition("~validation-")
-    if data is None and own == Own() and result is not None:
-        own = Own(**result.data.get("own", {}))  # as it was read for training
+    if data is None and own == OwnOptions() and result is not None:
+        own = OwnOptions(**result.data.get("own", {}))  # as it was read for training
     training, images = load(name, sources, own, Progress(sys.stderr))
     if held:
         _, images = training.split(int(held))
@@ -155,8 +155,8 @@ def print_judgement(judgement: Judgement, classes: tuple[str, ...]) -> None:
 
 def save_pictures(judgement: Judgement, images: Images, network: str, folder: Path) -> tuple[list[Path], list[str]]:
     """The confusion matrix and the worst mistakes; paths, and a line about what could not be drawn."""
-    from rkcnn.data.disk import writing_to
-    from rkcnn.data.sheet import draw_chosen, save_sheet
+    from rkcnn.data.contact_sheet import draw_chosen, save_sheet
+    from rkcnn.disk import writing_to
 
     with writing_to(folder, "name another folder with -o"):
         folder.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from rkcnn.error import InputError
 from rkcnn.record.memory import Memory, memory_path, read_memory
 
 if TYPE_CHECKING:
-    from rkcnn.evaluate.driver import Gpu
+    from rkcnn.evaluation.nvidia_smi import Gpu
 
 
 def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = Path("results")) -> int:
@@ -30,8 +30,8 @@ def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = 
     out
         The folder that the records are kept in, as DATA/NETWORK/memory.json; `rkcnn report --from` reads them there.
     """
-    from rkcnn.evaluate.driver import MIB, list_gpus
-    from rkcnn.record.table import find_table
+    from rkcnn.evaluation.nvidia_smi import MIB, list_gpus
+    from rkcnn.record.tables import find_table
     from rkcnn.report.memory_text import memory_text
     from rkcnn.report.view import read_memories, view_of
 
@@ -68,9 +68,9 @@ def _find_current(path: Path, gpus: tuple[Gpu, ...]) -> Memory | None:
 
 
 def _measure(spec: str, data: str, device: str, path: Path) -> Memory:
-    from rkcnn.data.disk import write_whole, writing_to
     from rkcnn.data.sets import SETS
-    from rkcnn.evaluate.memory import measure_memory
+    from rkcnn.disk import write_whole, writing_to
+    from rkcnn.evaluation.memory import measure_memory
     from rkcnn.record.source import commit, source_hash
 
     classes, shape = len(SETS[data].classes), SETS[data].shape

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rkcnn.error import InputError
     from rkcnn.record.result import Result
     from rkcnn.record.run import Run
-    from rkcnn.record.table import Table
+    from rkcnn.record.tables import Table
 
 MARKS = {
     "smoke": "SMOKE: forty steps on the bundled digits; shows that everything runs, and says nothing about accuracy",
@@ -18,12 +18,12 @@ MARKS = {
 }
 
 
-def describe(table: Table, pace: str, runs: Sequence[Run], stand: str) -> Iterator[str]:
+def describe(table: Table, preset: str, runs: Sequence[Run], stand: str) -> Iterator[str]:
     """What will happen."""
     from rkcnn.record.run import recipe_text
 
-    if pace in MARKS:
-        yield MARKS[pace]
+    if preset in MARKS:
+        yield MARKS[preset]
     networks, seeds = len({run.spec for run in runs}), len({run.seed for run in runs})
     recipe = recipe_text(runs[0].recipe.as_dict())
     yield f"table     {table.name}: {table.about}"

@@ -59,11 +59,11 @@ def report(
         from rkcnn.report.files import check_folder
 
         check_folder(views, output)  # before anything is printed
-    judgements = {pace: judge_claims(records, pace) for pace in dict.fromkeys(view.pace for view in views)}
+    judgements = {preset: judge_claims(records, preset) for preset in dict.fromkeys(view.preset for view in views)}
     for view in views:
         print(table_text(view))
-    for pace, judged in judgements.items():
-        print(claims_text([each for each in judged if table is None or speaks_of(each, table)], pace), end="")
+    for preset, judged in judgements.items():
+        print(claims_text([each for each in judged if table is None or speaks_of(each, table)], preset), end="")
     if output is not None:
         from rkcnn.report.files import write_files
 
@@ -71,36 +71,38 @@ def report(
             print(f"written   {path}")
 
 
-def _find(table: str | None, records: Found, memories: Sequence[Memory], folder: Path, pace: str | None) -> list[View]:
-    from rkcnn.record.table import PACES, TABLES, find_table
+def _find(
+    table: str | None, records: Found, memories: Sequence[Memory], folder: Path, preset: str | None
+) -> list[View]:
+    from rkcnn.record.tables import PRESETS, TABLES, find_table
     from rkcnn.report.view import view_of
 
-    if pace is not None and pace not in PACES:
-        raise InputError(f"--recipe {pace} given; a table is trained by {', '.join(PACES)}")
+    if preset is not None and preset not in PRESETS:
+        raise InputError(f"--recipe {preset} given; a table is trained by {', '.join(PRESETS)}")
     tables = [find_table(table)] if table is not None else list(TABLES.values())
-    views = [seen for each in tables if not (seen := view_of(each, records, pace, memories)).empty]
+    views = [seen for each in tables if not (seen := view_of(each, records, preset, memories)).empty]
     if views:
         return views
-    others = [other for other in PACES if any(not view_of(each, records, other).empty for each in tables)]
+    others = [other for other in PRESETS if any(not view_of(each, records, other).empty for each in tables)]
     what = f"of the table {table}" if table else "of any table"
-    how = f" by its {pace} recipe" if pace else ""
+    how = f" by its {preset} recipe" if preset else ""
     there = f" (results by {' and '.join(others)} are there)" if others else ""
-    recipe = f" --recipe {pace}" if pace not in (None, "paper") else ""
+    recipe = f" --recipe {preset}" if preset not in (None, "paper") else ""
     raise InputError(
         f"no results {what}{how} below {folder}{there}; make some with rkcnn reproduce {table or 'mnist'}{recipe}, "
         "or name another folder with --from"
     )
 
 
-def _write_readme(readme: Path, folder: Path, table: str | None, output: Path | None, pace: str | None) -> None:
-    from rkcnn.data.disk import write_whole, writing_to
+def _write_readme(readme: Path, folder: Path, table: str | None, output: Path | None, preset: str | None) -> None:
+    from rkcnn.disk import write_whole, writing_to
     from rkcnn.report.copies import note_copies
     from rkcnn.report.picture import render
     from rkcnn.report.readme import RESULTS, check_markers, write_between
     from rkcnn.report.results_section import PICTURE, draw_results, write_results
     from rkcnn.report.view import read_records
 
-    if table is not None or output is not None or pace is not None:
+    if table is not None or output is not None or preset is not None:
         raise InputError("--readme given with a table, -o or --recipe; it goes alone, or with --from")
     check_markers(readme, RESULTS)
     records, unreadable = read_records(folder)

@@ -71,7 +71,7 @@ def reproduce(
     """
     from rkcnn.record.result import Result
     from rkcnn.record.standing import BEGUN, NEW
-    from rkcnn.record.table import find_table
+    from rkcnn.record.tables import find_table
 
     if on not in ("local", "ray"):
         raise InputError(f"--on {on} given; a table runs on local or on ray")
@@ -195,20 +195,20 @@ def _go(
     sources: Sources,
 ) -> dict[Run, str]:
     """Train the runs with a board to watch; those that failed, and why."""
-    from rkcnn.cli.board import Board
+    from rkcnn.cli.table_progress import Board
     from rkcnn.data.load import find, load
     from rkcnn.data.progress import Progress
+    from rkcnn.fit.engine import check_engine
     from rkcnn.reproduce.estimate import count_flops
-    from rkcnn.run.together import Way
+    from rkcnn.run.side_by_side import Execution
     from rkcnn.run.train import check_fit
-    from rkcnn.train.engine import check_engine
 
     check_engine(engine)
     training, _ = load(runs[0].data, sources, progress=Progress(sys.stderr))
     for spec in dict.fromkeys(run.spec for run in runs):
         check_fit(spec, training)
     flops = {spec: count_flops(spec, find(runs[0].data)) for spec in {run.spec for run in runs}}
-    way = Way(out, device, engine)
+    way = Execution(out, device, engine)
     if on == "ray":
         from rkcnn.reproduce.on_ray import reproduce_on_ray
 

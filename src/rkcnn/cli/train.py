@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from rkcnn.cli import PIPE
 from rkcnn.cli.data import FromSources, OwnImages
-from rkcnn.data.own import Own
+from rkcnn.data.own import OwnOptions
 from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
 
@@ -37,7 +37,7 @@ def train(
     set_: Annotated[list[str] | None, Parameter(negative=())] = None,
     json_: Annotated[bool, Parameter(negative=())] = False,
     sources: FromSources = Sources(),  # noqa: B008 (frozen)
-    own: OwnImages = Own(),  # noqa: B008 (frozen)
+    own: OwnImages = OwnOptions(),  # noqa: B008 (frozen)
 ) -> int:
     """Train a network and show how well it does. Broken off at any moment, the same command continues it.
 
@@ -68,7 +68,7 @@ def train(
     json_
         Print a JSON list of results on standard output, and progress on standard error.
     """
-    from rkcnn.train.recipe import recipe_of
+    from rkcnn.fit.recipe import recipe_of
 
     chosen = recipe_of(recipe, changes_of(set_ or []))
     if not 0 <= seed < 1 << 63:
@@ -76,12 +76,12 @@ def train(
     if not 1 <= seeds <= MOST_SEEDS:
         raise InputError(f"--seeds {seeds} given; train 1 to {MOST_SEEDS} of them")
 
+    from rkcnn.cli.run_progress import Screen, Watch, position
     from rkcnn.cli.summary import summarise
-    from rkcnn.cli.watch import Screen, Watch, position
     from rkcnn.data.progress import Progress
-    from rkcnn.run.place import keep_freed_memory
+    from rkcnn.fit.fit import Stopped
+    from rkcnn.run.device import keep_freed_memory
     from rkcnn.run.train import train as go
-    from rkcnn.train.fit import Stopped
 
     first = os.environ.get("RANK", "0") == "0"  # of several ranks one speaks
     keep_freed_memory()

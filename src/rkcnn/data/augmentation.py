@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from rkcnn.data import draws
+from rkcnn.data import randomness
 from rkcnn.error import InputError
 
 
@@ -30,16 +30,16 @@ class Augmentation:
         """int64 (N, 5): crop top and left, flip, hole top and left; functions of (seed, epoch, position)."""
         half = self.cutout // 2
         columns = (
-            (draws.TOP, 2 * self.padding + 1, 0),
-            (draws.LEFT, 2 * self.padding + 1, 0),
-            (draws.FLIP, 1 + self.flip, 0),
-            (draws.HOLE_TOP, height if self.cutout else 1, half),
-            (draws.HOLE_LEFT, width if self.cutout else 1, half),
+            (randomness.TOP, 2 * self.padding + 1, 0),
+            (randomness.LEFT, 2 * self.padding + 1, 0),
+            (randomness.FLIP, 1 + self.flip, 0),
+            (randomness.HOLE_TOP, height if self.cutout else 1, half),
+            (randomness.HOLE_LEFT, width if self.cutout else 1, half),
         )
         drawn = positions.new_zeros(len(positions), len(columns))
         for number, (stream, choices, less) in enumerate(columns):
             if choices > 1:
-                drawn[:, number] = draws.draw(seed, epoch, stream, positions) % choices
+                drawn[:, number] = randomness.draw(seed, epoch, stream, positions) % choices
             drawn[:, number] -= less
         return drawn
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rkcnn.data import draws
+from rkcnn.data import randomness
 from rkcnn.data.augmentation import NONE, Augmentation
 from rkcnn.data.images import Images
 from rkcnn.error import InputError
@@ -102,14 +102,14 @@ class Batches:
         if self._drawn is None or self._drawn[0] != epoch:
             count, _, height, width = self.images.pixels.shape
             positions = torch.arange(count, device=self.device)
-            order = draws.order(self.seed, epoch, count, self.device) if self.shuffle else positions
+            order = randomness.order(self.seed, epoch, count, self.device) if self.shuffle else positions
             if self.streamed:
                 order = order.cpu()  # once: asking the device at each step would wait for its work
             self._drawn = epoch, order, self.augmentation.draw(self.seed, epoch, positions, height, width)
         return self._drawn
 
     def make(self, indices: Tensor, drawn: Tensor) -> Batch:
-        """Those images with those draws.
+        """Those images with those randomness.
 
         Tensor code alone, which torch.compile and CUDA graphs can take in; of a streamed set, a gather on the host
         comes before it, which a compiler leaves out and a graph can't hold.

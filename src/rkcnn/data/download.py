@@ -8,9 +8,9 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from rkcnn.data.disk import writing_to
 from rkcnn.data.progress import Progress
 from rkcnn.data.sources import REMEDY
+from rkcnn.disk import writing_to
 from rkcnn.error import InputError
 
 ATTEMPTS = 4  # in a row without a byte gained before a source is given up

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rkcnn.data.own import Own
+from rkcnn.data.own import OwnOptions
 from rkcnn.error import InputError
 
 VALIDATION_SEED = 20240  # of the one permutation that carves every validation split; changing it changes results
@@ -32,7 +32,7 @@ class Images:
     verified: bool  # the content is, by its checksum, what was published
     pixels_sha256: str  # as (N, H, W, C), of the whole train or test part, also where this is a piece of it
     labels_sha256: str  # of the labels as uint8 (int64 above 256 classes)
-    own: Own = Own()  # noqa: RUF009 (frozen): how a user's own images were read
+    own: OwnOptions = OwnOptions()  # noqa: RUF009 (frozen): how a user's own images were read
 
     def __post_init__(self) -> None:
         where = f"{self.name} ({self.part})"

@@ -10,27 +10,27 @@ from pathlib import Path
 
 import torch
 
-from rkcnn.data import store
+from rkcnn.data import cache
+from rkcnn.data.fetch import obtain
+from rkcnn.data.files import shelf_in
 from rkcnn.data.images import Images
-from rkcnn.data.layout import BUNDLED
-from rkcnn.data.obtain import obtain
-from rkcnn.data.own import Own
+from rkcnn.data.own import OwnOptions
 from rkcnn.data.own_images import obtain_own
+from rkcnn.data.packaging import BUNDLED
 from rkcnn.data.progress import Progress
 from rkcnn.data.sets import SETS, DataSet
-from rkcnn.data.shelf import shelf_in
 from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
 
 
 def load(
-    name: str, sources: Sources | None = None, own: Own | None = None, progress: Progress | None = None
+    name: str, sources: Sources | None = None, own: OwnOptions | None = None, progress: Progress | None = None
 ) -> tuple[Images, Images]:
     """(training set, test set) of a name in `SETS`, of `folder:PATH` or of `npz:PATH`.
 
     Fetched and decoded if it isn't there yet, opened at once if it is; the two share nothing.
     """
-    sources, own, progress = sources or Sources(), own or Own(), progress or Progress()
+    sources, own, progress = sources or Sources(), own or OwnOptions(), progress or Progress()
     if name.startswith(("folder:", "npz:")):
         folder, catalogue = obtain_own(name, sources, own, progress)
         means, deviations = catalogue.parts["train"].mean, catalogue.parts["train"].std
@@ -56,7 +56,7 @@ def find(name: str) -> DataSet:
 def _open(
     name: str,
     folder: Path,
-    catalogue: store.Catalogue,
+    catalogue: cache.Catalogue,
     classes: tuple[str, ...],
     statistics: tuple[tuple[float, ...], tuple[float, ...]],
     coarse: bool,
@@ -64,7 +64,7 @@ def _open(
     parts = []
     for part in ("train", "test"):
         stored = catalogue.parts[part]
-        pixels, labels = store.open_part(folder, part, stored.shape, coarse)
+        pixels, labels = cache.open_part(folder, part, stored.shape, coarse)
         tensors = torch.from_numpy(pixels), torch.from_numpy(labels)
         hashes = stored.pixels, stored.coarse if coarse else stored.labels
         parts.append(Images(name, part, *tensors, classes, *statistics, catalogue.verified, *hashes))

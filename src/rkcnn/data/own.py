@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Own:
+class OwnOptions:
     """Choices for `folder:PATH` and `npz:PATH`; published sets have none."""
 
     size: int | None = None

@@ -9,23 +9,23 @@ from pathlib import Path
 
 import numpy as np
 
-from rkcnn.data import store
-from rkcnn.data.disk import writing_to
+from rkcnn.data import cache
+from rkcnn.data.cache import Catalogue
+from rkcnn.data.files import open_file
 from rkcnn.data.lock import locked
-from rkcnn.data.own import Own
+from rkcnn.data.own import OwnOptions
 from rkcnn.data.progress import Progress
 from rkcnn.data.read.folder import Found, find_images, grey, read_folder
 from rkcnn.data.read.npz import read_npz
 from rkcnn.data.read.part import Part
-from rkcnn.data.shelf import open_file
 from rkcnn.data.sources import REMEDY, Sources
-from rkcnn.data.store import Catalogue
+from rkcnn.disk import writing_to
 from rkcnn.error import InputError
 
 SPLIT_SEED = 20241  # of the permutation that sets a test set apart where there is none
 
 
-def obtain_own(name: str, sources: Sources, own: Own, progress: Progress) -> tuple[Path, Catalogue]:
+def obtain_own(name: str, sources: Sources, own: OwnOptions, progress: Progress) -> tuple[Path, Catalogue]:
     """The folder that holds the decoded images, made anew when a file there was added, removed or changed."""
     kind, _, given = name.partition(":")
     path = _place(kind, given)
@@ -46,18 +46,18 @@ def obtain_own(name: str, sources: Sources, own: Own, progress: Progress) -> tup
         with locked(root / ".own.lock", progress):
             if stored := _stored(sources, identity, fingerprint):  # by the process that held the lock
                 return stored
-            store.clear_leftovers(root, "own")
+            cache.clear_leftovers(root, "own")
             progress.note(f"reading {path}")
             classes, parts = _folder(path, found, own, progress) if kind == "folder" else _npz(path, own)
-            folder, catalogue = store.write(root, "own", parts, list(classes), str(path))
+            folder, catalogue = cache.write(root, "own", parts, list(classes), str(path))
             catalogue.fingerprint = fingerprint
-            store.keep(folder, catalogue, root / f"own-{identity}")
+            cache.keep(folder, catalogue, root / f"own-{identity}")
     return root / f"own-{identity}", catalogue
 
 
 def _stored(sources: Sources, identity: str, fingerprint: str) -> tuple[Path, Catalogue] | None:
     for place in sources.places():
-        stored = store.catalogue_of(place / "decoded" / f"own-{identity}")
+        stored = cache.catalogue_of(place / "decoded" / f"own-{identity}")
         if stored and stored.fingerprint == fingerprint:
             return place / "decoded" / f"own-{identity}", stored
     return None
@@ -77,7 +77,7 @@ def _place(kind: str, given: str) -> Path:
 
 
 def _folder(
-    path: Path, found: dict[str, Found], own: Own, progress: Progress
+    path: Path, found: dict[str, Found], own: OwnOptions, progress: Progress
 ) -> tuple[tuple[str, ...], Iterator[tuple[str, Part]]]:
     classes, size = found["train"].classes, own.size or 32
     everything = found["train"].files + found["test"].files
@@ -114,7 +114,7 @@ def _folder(
     return classes, read()
 
 
-def _parts(path: Path, own: Own) -> dict[str, Found]:
+def _parts(path: Path, own: OwnOptions) -> dict[str, Found]:
     test = next((path / name for name in ("test", "val") if (path / name).is_dir()), None)
     if (path / "train").is_dir() and test is not None:
         found = {"train": find_images(path / "train"), "test": find_images(test)}
@@ -135,7 +135,7 @@ def _parts(path: Path, own: Own) -> dict[str, Found]:
     }
 
 
-def _npz(path: Path, own: Own) -> tuple[tuple[str, ...], Iterator[tuple[str, Part]]]:
+def _npz(path: Path, own: OwnOptions) -> tuple[tuple[str, ...], Iterator[tuple[str, Part]]]:
     with open_file(path) as file:
         parts, classes = read_npz(file, str(path), own.max_bytes)
     if own.size is not None and parts["train"].pixels.shape[1:3] != (own.size, own.size):
@@ -153,7 +153,7 @@ def _npz(path: Path, own: Own) -> tuple[tuple[str, ...], Iterator[tuple[str, Par
     return classes, iter(parts.items())
 
 
-def _chosen(count: int, own: Own, path: Path) -> list[bool]:
+def _chosen(count: int, own: OwnOptions, path: Path) -> list[bool]:
     """Which of `count` images are the test set: a share of a fixed permutation."""
     if own.split is None:
         raise InputError(f"{path}: has no test set of its own; state the share to set apart, say --split 0.2")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rkcnn.data import class_names, layout
-from rkcnn.data.layout import Layout
+from rkcnn.data import class_names, packaging
+from rkcnn.data.packaging import Layout
 
 
 @dataclass(frozen=True)
@@ -118,11 +118,11 @@ _CIFAR100_STATISTICS = (0.5071, 0.4867, 0.4408), (0.2675, 0.2565, 0.2761)
 _FASHION_STATISTICS = (0.2860,), (0.3530,)
 
 _ALL = (
-    DataSet("mnist-mini", *_MINI, _GREY, class_names.DIGITS, *_AS_IS, (layout.BUNDLED,), "", ""),
-    DataSet("mnist", *_MNIST, _GREY, class_names.DIGITS, *_AS_IS, layout.MNIST, "mnist", "mnist"),
+    DataSet("mnist-mini", *_MINI, _GREY, class_names.DIGITS, *_AS_IS, (packaging.BUNDLED,), "", ""),
+    DataSet("mnist", *_MNIST, _GREY, class_names.DIGITS, *_AS_IS, packaging.MNIST, "mnist", "mnist"),
     DataSet(
         *("fashion-mnist", *_FASHION, _GREY, class_names.FASHION, *_FASHION_STATISTICS),
-        *(layout.FASHION_MNIST, "fashion-mnist", "fashion-mnist"),
+        *(packaging.FASHION_MNIST, "fashion-mnist", "fashion-mnist"),
         elsewhere=("/usr/share/datasets/fashion-mnist",),  # where Debian's dataset-fashion-mnist puts it
     ),
     DataSet(
@@ -132,18 +132,18 @@ _ALL = (
             _RGB,
             class_names.CIFAR10,
             *_CIFAR10_STATISTICS,
-            layout.CIFAR10,
+            packaging.CIFAR10,
             "cifar10",
             "cifar10",
         ),
     ),
     DataSet(
         *("cifar100", *_CIFAR100, _RGB, class_names.CIFAR100, *_CIFAR100_STATISTICS),
-        *(layout.CIFAR100, "cifar100", "cifar100"),
+        *(packaging.CIFAR100, "cifar100", "cifar100"),
     ),
     DataSet(
         *("cifar100-coarse", *_CIFAR100, _RGB, class_names.CIFAR100_COARSE, *_CIFAR100_STATISTICS),
-        *(layout.CIFAR100, "cifar100", "cifar100"),
+        *(packaging.CIFAR100, "cifar100", "cifar100"),
         coarse=True,
     ),
     DataSet(
@@ -154,14 +154,14 @@ _ALL = (
             _RGB,
             class_names.DIGITS,
             *_AS_IS_RGB,
-            layout.SVHN,
+            packaging.SVHN,
             "svhn",
             "svhn",
         ),
     ),
     DataSet(
         *("svhn+extra", Content(604_388), Content(26_032), _RGB, class_names.DIGITS, *_AS_IS_RGB),
-        *(layout.SVHN_EXTRA, "svhn", "svhn+extra"),
+        *(packaging.SVHN_EXTRA, "svhn", "svhn+extra"),
     ),
 )
 

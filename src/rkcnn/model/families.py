@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rkcnn.solve.methods import ADAMS_STARTERS, METHODS
+from rkcnn.solvers.methods import ADAMS_STARTERS, METHODS
 
 RK_METHODS = tuple(METHODS)
 EMBEDDED = tuple(name for name, method in METHODS.items() if method.embedded is not None)

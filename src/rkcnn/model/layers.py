@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rkcnn.solve.moment import widen
-from rkcnn.solve.whole import Whole
+from rkcnn.solvers.batch_reducer import BatchReducer
+from rkcnn.solvers.solver_step import widen
 
 
 class BatchNorm(nn.BatchNorm2d):
@@ -24,7 +24,7 @@ class BatchNorm(nn.BatchNorm2d):
     def __init__(self, width: int, eps: float = 1e-3, momentum: float = 0.01) -> None:
         super().__init__(width, eps, momentum)
         self.held = False
-        self.whole: Whole | None = None
+        self.whole: BatchReducer | None = None
 
     def forward(self, x: Tensor) -> Tensor:
         if self.training and self.whole is not None and not x.is_meta:
@@ -33,7 +33,7 @@ class BatchNorm(nn.BatchNorm2d):
             return F.batch_norm(x, None, None, self.weight, self.bias, training=True, eps=self.eps)
         return super().forward(x)
 
-    def _normalise(self, x: Tensor, whole: Whole) -> Tensor:
+    def _normalise(self, x: Tensor, whole: BatchReducer) -> Tensor:
         """By mean and variance of the whole: the mean of means, and the mean of (variances + their offsets squared)."""
         variance_here, mean_here = torch.var_mean(widen(x), (0, 2, 3), correction=0)
         mean, count = whole.mean(mean_here, x.numel() / x.shape[1])
@@ -71,7 +71,7 @@ def group_norm(width: int) -> nn.GroupNorm:
 class Conv(nn.Conv2d):
     """A convolution that keeps its size (unless strided), with the recipe's dropout behind it.
 
-    Held, its dropout mask is drawn once and used until released: a solver's f must not change under it.
+    Frozen, its dropout mask is drawn once and used until released: a solver's f must not change under it.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Layers:
         return Conv(inputs, outputs, size, bias, self.dropout, stride)
 
 
-class Held:
+class Frozen:
     """f as one fixed function for a whole solve, forward and backward.
 
     Every convolution keeps its dropout mask and, with `norms`, batch norm uses batch statistics but touches no buffers.

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from rkcnn.model.tally import Tally
+from rkcnn.model.solver_stats import SolverStats
 
 
 @dataclass(frozen=True)
-class Move:
+class TimeStep:
     """One time-step: the new state, the increments that made it, the guesses they came from."""
 
     y: Tensor
@@ -40,14 +40,14 @@ class Period(nn.Module):
     exact: bool = True  # whether it doesn't
     paper_charge: PaperCharge | None = None
     paper_counts: bool = True  # whether the paper's convention covers this period
-    tally: Tally | None = None
+    tally: SolverStats | None = None
 
     def __init__(self, onward: int, readout: int | None = None) -> None:
         super().__init__()
         self.onward = onward
         self.readout = onward if readout is None else readout
 
-    def walk(self, y: Tensor) -> Iterator[Move]:
+    def walk(self, y: Tensor) -> Iterator[TimeStep]:
         raise NotImplementedError
 
     def ends(self, last: Tensor, e: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:

@@ -9,17 +9,17 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from rkcnn.model.layers import BatchNorm, Held
+from rkcnn.model.layers import BatchNorm, Frozen
 from rkcnn.model.period import PaperCharge
 from rkcnn.model.spec import ModelSpec
-from rkcnn.solve.adams import adams
-from rkcnn.solve.adaptive import adaptive
-from rkcnn.solve.adjoint import adjoint
-from rkcnn.solve.explicit import explicit
-from rkcnn.solve.implicit import implicit
-from rkcnn.solve.methods import METHODS
-from rkcnn.solve.moment import Field, Moment
-from rkcnn.solve.whole import HERE, Whole
+from rkcnn.solvers.adams import adams
+from rkcnn.solvers.adaptive import adaptive
+from rkcnn.solvers.adjoint import adjoint
+from rkcnn.solvers.batch_reducer import HERE, BatchReducer
+from rkcnn.solvers.explicit import explicit
+from rkcnn.solvers.implicit import implicit
+from rkcnn.solvers.methods import METHODS
+from rkcnn.solvers.solver_step import Field, SolverStep
 
 # R = 18 operations a 3/8-rule step; the paper charges an Adams solve two starters of 4 evaluations, nothing
 # for f(t_n, y_n), one evaluation for the corrector, and 14 or 16 operations more (SPEC 2 and 4).
@@ -36,7 +36,7 @@ class Solver:
     tol: float | None = None
     per_image: bool = False  # abm: judge convergence by image also where torchdiffeq judges the batch
     adjoint: bool = False
-    whole: Whole = HERE  # in training: of whose batch this process may hold a share
+    whole: BatchReducer = HERE  # in training: of whose batch this process may hold a share
 
     @classmethod
     def of(cls, spec: ModelSpec, index: int) -> Solver:
@@ -66,7 +66,7 @@ class Solver:
             return PaperCharge(4 * self.steps, 18 * self.steps)
         return ADAMS_CHARGE.get((self.method, self.steps))
 
-    def walk(self, f: nn.Module, y: Tensor) -> Iterator[Moment]:
+    def walk(self, f: nn.Module, y: Tensor) -> Iterator[SolverStep]:
         """The states after each step.
 
         In evaluation each image converges, or adapts its step, by itself; in training the batch does
@@ -83,7 +83,7 @@ class Solver:
         if tableau is not None and tableau.kind != "explicit":
             assert self.tol is not None
             yield from implicit(
-                Held(f),
+                Frozen(f),
                 y,
                 tableau,
                 parameters,
@@ -95,16 +95,18 @@ class Solver:
                 whole=whole,
             )
         elif self.adjoint and torch.is_grad_enabled():
-            moment = adjoint(partial(self._march, alone, whole), Held(f), y, parameters)
+            moment = adjoint(partial(self._march, alone, whole), Frozen(f), y, parameters)
             if touch is not None:
                 with torch.no_grad():
                     touch(1.0, moment.y)
                 moment = replace(moment, evaluations=moment.evaluations + 1)
             yield moment
         else:
-            yield from self._march(alone, whole, f if self.exact else Held(f, norms=False), y, 0.0, 1.0)
+            yield from self._march(alone, whole, f if self.exact else Frozen(f, norms=False), y, 0.0, 1.0)
 
-    def _march(self, alone: bool, whole: Whole, f: Field, y: Tensor, start: float, end: float) -> Iterator[Moment]:
+    def _march(
+        self, alone: bool, whole: BatchReducer, f: Field, y: Tensor, start: float, end: float
+    ) -> Iterator[SolverStep]:
         if self.method in ("ab", "abm"):
             return adams(f, y, self.steps, self.tol, alone, start, end, whole)
         if self.tol is not None:

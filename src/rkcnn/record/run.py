@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from rkcnn.train.recipe import RECIPES, Recipe
+from rkcnn.fit.recipe import RECIPES, Recipe
 
 
 @dataclass(frozen=True)

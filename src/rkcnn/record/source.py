@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
-ROOMS = ("solve", "model", "data", "train", "evaluate", "run")  # what can change a number
+ROOMS = ("solvers", "model", "data", "fit", "evaluation", "run")  # what can change a number
 
 
 @cache

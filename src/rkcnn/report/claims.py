@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from rkcnn.model.spec import ModelSpec, parse
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report.errors import PLACES, printed_error
 
 Kind = Literal["better", "alike", "no better", "share"]

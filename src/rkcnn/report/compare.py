@@ -6,8 +6,8 @@ from math import comb
 from typing import NamedTuple
 
 from rkcnn.data.sets import SETS
-from rkcnn.evaluate.proportion import McNemar, mcnemar
-from rkcnn.record.table import Table
+from rkcnn.evaluation.binomial import McNemar, mcnemar
+from rkcnn.record.tables import Table
 from rkcnn.report.errors import PLACES, printed_error
 from rkcnn.report.mistakes import find_mistakes
 from rkcnn.report.statistics import MOST_SPLITS, Difference, Permutation, holm, permute, separates, welch
@@ -43,7 +43,7 @@ def compare(view: View) -> list[Contrast]:
     A row of which runs diverged takes no part, on either side: what is left of it is chosen. Smoke compares nothing,
     however many seeds it has.
     """
-    if view.pace == "smoke":
+    if view.preset == "smoke":
         return []
     rows = {row.spec: row for row in view.rows}
     against = [(row, other) for row in view.rows if (other := rows[reference_of(view.table, row.spec)]) is not row]
@@ -52,7 +52,7 @@ def compare(view: View) -> list[Contrast]:
     chances = [difference.p for difference in differences if difference.p is not None]
     lost = sum(bool(row.diverged or other.diverged) for row, other in against)
     corrected = iter(holm(chances, lost))
-    data = SETS[view.table.data_at(view.pace)]
+    data = SETS[view.table.data_at(view.preset)]
     compared = {row.spec: row for pair in pairs for row in pair}
     mistakes = {spec: find_mistakes(row, data) for spec, row in compared.items()}
     contrasts = []

@@ -55,7 +55,7 @@ def _check(view: View, place: str, row: Row, column: str, counted: int | None) -
     table = TABLES[place]
     cells = table.rows.get(row.spec)
     digits = getattr(cells, column) if cells else None
-    if view.pace == "smoke" and view.table.data != "mnist":
+    if view.preset == "smoke" and view.table.data != "mnist":
         counted = None
     if digits is None:
         return Check(column, None, counted, "-")

@@ -37,7 +37,7 @@ def is_filled(column: Sequence[str]) -> bool:
 
 def decimals(view: View) -> int:
     """Of means and deviations: one more than of a single error where the paper gives one more, on MNIST."""
-    return 3 if view.table.data_at(view.pace) == "mnist" else 2
+    return 3 if view.table.data_at(view.preset) == "mnist" else 2
 
 
 def percent(value: float, digits: int) -> str:
@@ -50,7 +50,7 @@ def signed(value: float, digits: int) -> str:
 
 def is_comparable(view: View, row: Row) -> bool:
     """Whether a row's errors may be set against the paper's: trained by its recipe, and no run diverged."""
-    return row.whole and view.pace == "paper"
+    return row.whole and view.preset == "paper"
 
 
 def printed_mean(row: Row) -> float | None:

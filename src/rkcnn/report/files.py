@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rkcnn.data.disk import write_whole, writing_to
+from rkcnn.disk import write_whole, writing_to
 from rkcnn.error import InputError
 from rkcnn.report.judged import speaks_of
 from rkcnn.report.judgement import Judgement
@@ -34,7 +34,7 @@ def write_files(views: Sequence[View], judgements: Judged, folder: Path) -> Iter
     """TABLE.md, TABLE.csv and the figures TABLE-*.svg and .png of each view, and report.html of all."""
     check_folder(views, folder)
     for view in views:
-        yield from write_tables(view, judgements.get(view.pace, ()), folder)
+        yield from write_tables(view, judgements.get(view.preset, ()), folder)
         for stem, figure in draw_plots(view).items():
             yield from save_figure(figure, folder / f"{view.table.name}-{stem}")
     yield write_page(views, folder / "report.html", judgements)

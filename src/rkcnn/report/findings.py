@@ -36,7 +36,7 @@ def say_coverage(view: View, contrasts: Sequence[Contrast]) -> str:
         found = f"{more} of {len(contrasts)} err more, {less} less; {level} can't be told apart"
         return f"{start}. Against {against}, {found}."
     *_, why = note_comparisons(view, contrasts)
-    so_far = "nothing to compare" if view.pace == "smoke" else "nothing to compare yet"
+    so_far = "nothing to compare" if view.preset == "smoke" else "nothing to compare yet"
     return f"{start}; {so_far}: {why.removeprefix('No comparison: ')}"
 
 

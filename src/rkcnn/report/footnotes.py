@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from statistics import fmean
 
 from rkcnn.data.sets import SETS
-from rkcnn.evaluate.driver import MIB
-from rkcnn.evaluate.proportion import sampling_error, wilson
+from rkcnn.evaluation.binomial import sampling_error, wilson
+from rkcnn.evaluation.nvidia_smi import MIB
 from rkcnn.report.cost_check import NAMES, check_costs
 from rkcnn.report.entry import percent
 from rkcnn.report.footprint import is_measured, is_printed
@@ -48,9 +48,9 @@ def footnotes(view: View) -> Iterator[str]:
 def note_sampling(view: View) -> str:
     """The test set is a sample itself, which more seeds don't mend; empty where there is nothing to say it of."""
     means = [row.last.mean for row in view.rows if row.last]
-    if not means or view.pace == "smoke":
+    if not means or view.preset == "smoke":
         return ""
-    images = SETS[view.table.data_at(view.pace)].test.images
+    images = SETS[view.table.data_at(view.preset)].test.images
     error = fmean(means)
     spread = sampling_error(error, images)
     return (
@@ -74,15 +74,15 @@ def note_control(view: View) -> Iterator[str]:
 
 def note_norms(view: View) -> Iterator[str]:
     """On MNIST the norm is mixed up with the kind of step."""
-    if view.table.data == "mnist" and view.table.name != "norms" and view.pace != "smoke":
+    if view.table.data == "mnist" and view.table.name != "norms" and view.preset != "smoke":
         yield NORMS
 
 
 def note_single(view: View) -> Iterator[str]:
     """One run has no deviation; what its test set allows is known all the same."""
-    if view.pace == "smoke":
+    if view.preset == "smoke":
         return
-    images = SETS[view.table.data_at(view.pace)].test.images
+    images = SETS[view.table.data_at(view.preset)].test.images
     for row in view.rows:
         if row.last and row.last.n == 1:
             low, high = (percent(end, 2) for end in wilson(round(row.last.mean * images), images))
@@ -104,8 +104,9 @@ def _note_theirs(view: View) -> Iterator[str]:
     quoted = [row.printed.quoted for row in view.rows if row.printed and row.printed.quoted]
     if quoted:
         yield (
-            f"* quoted by the paper from {'; '.join(dict.fromkeys(quoted))}: trained by their own recipes. Ours beside "
-            f"them is trained by this table's ({view.table.recipe_at(view.pace)}), so a difference may be the recipe's."
+            f"* quoted by the paper from {'; '.join(dict.fromkeys(quoted))}: trained by their own recipes. Ours "
+            f"beside them is trained by this table's ({view.table.recipe_at(view.preset)}), so a difference may be the "
+            "recipe's."
         )
     notes: dict[str, list[str]] = {}
     for row in view.rows:
@@ -117,7 +118,7 @@ def _note_theirs(view: View) -> Iterator[str]:
 
 def _say_gaps(view: View) -> str:
     """What Δ is, or why there is none."""
-    if view.pace != "paper":
+    if view.preset != "paper":
         return ". theirs is for orientation alone: ours is not by the paper's recipe, so no difference is given."
     if not any(row.whole and row.printed for row in view.rows):
         return "."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rkcnn.evaluate.driver import MIB
+from rkcnn.evaluation.nvidia_smi import MIB
 from rkcnn.record.memory import Memory
 from rkcnn.report.cells import cells
 from rkcnn.report.errors import PLACES

@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from rkcnn.data.sets import SETS
-from rkcnn.evaluate.proportion import sampling_error
+from rkcnn.evaluation.binomial import sampling_error
 from rkcnn.report.compare import compare, reference_of
 from rkcnn.report.headline import write_headline
 from rkcnn.report.look import look_of
@@ -30,7 +30,7 @@ def draw_forest(view: View) -> Figure | None:
     """
     from matplotlib.figure import Figure
 
-    if view.pace == "smoke":
+    if view.preset == "smoke":
         return None
     named = {row.spec: row for row in view.rows if row.whole}
     referred = ((row, named.get(reference_of(view.table, row.spec))) for row in named.values())
@@ -43,7 +43,7 @@ def draw_forest(view: View) -> Figure | None:
     axes = figure.subplots()
     write_headline(figure, f"{view.table.name}: error minus that of {' or of '.join(references)}", mark(view))
     axes.set_xlabel("difference of last-epoch means, percentage points (worse to the right)")
-    images = SETS[view.table.data_at(view.pace)].test.images
+    images = SETS[view.table.data_at(view.preset)].test.images
     se = 100 * sampling_error(fmean(_mean(other) for _, other in pairs), images).se
     axes.axvspan(
         -se, se, color=GREY, alpha=0.18, linewidth=0, label=f"± one standard error of a single error, {se:.2f}"

@@ -67,7 +67,7 @@ def draw_frontier(view: View, cost: Cost) -> Figure | None:
         for i, row in enumerate(view.rows)
         if row.last is not None and (value := getattr(row, cost))
     ]
-    if not points or view.pace == "smoke" or (cost == "seconds" and not is_timed(view)):
+    if not points or view.preset == "smoke" or (cost == "seconds" and not is_timed(view)):
         return None
     middle = sqrt(min(p.cost for p in points) * max(p.cost for p in points))
     unit, letter = next((unit, letter) for least, unit, letter in _UNITS[cost] if middle >= least)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from rkcnn.record.table import TABLES
+from rkcnn.record.tables import TABLES
 from rkcnn.report.claims import CLAIMS, Claim, Key
 from rkcnn.report.errors import sample_of
 from rkcnn.report.judgement import Judgement
@@ -19,14 +19,14 @@ CORRECTION = (
 )
 
 
-def judge_claims(records: Found, pace: str) -> list[Judgement]:
-    """Every claim from all tables at one pace, since a claim may speak of several; smoke judges nothing.
+def judge_claims(records: Found, preset: str) -> list[Judgement]:
+    """Every claim from all tables at one preset, since a claim may speak of several; smoke judges nothing.
 
     Rows of which runs diverged are named and not judged by what is left of them.
     """
-    if pace == "smoke":
+    if preset == "smoke":
         return []
-    seen = [view_of(table, records, pace) for table in TABLES.values()]
+    seen = [view_of(table, records, preset) for table in TABLES.values()]
     if all(view.empty for view in seen):
         return []
     rows = {(view.table.name, row.spec): row for view in seen for row in view.rows}

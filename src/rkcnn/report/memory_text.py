@@ -15,7 +15,7 @@ def memory_text(view: View) -> str:
     """One line a row, also for Identity where the table has no such row; nothing where nothing was measured."""
     if not is_measured(view):
         return ""
-    start = f"{tag(view)} " if view.pace == "smoke" else ""  # memory knows no recipe, but smoke is marked everywhere
+    start = f"{tag(view)} " if view.preset == "smoke" else ""  # memory knows no recipe, but smoke is marked everywhere
     lines = [(start + entry.label, *entry.memory) for entry in entries(view)]
     if view.control and view.control.spec not in view.table.specs:
         lines.append((start + view.control.spec, *say_footprint(describe_memory(view.control, view.control))))

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rkcnn.data.obtain import find_stored
+from rkcnn.data.fetch import find_stored
 from rkcnn.data.sets import DataSet
 from rkcnn.data.sources import Sources
 from rkcnn.report.view import Row

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rkcnn import __version__
-from rkcnn.data.disk import write_whole
+from rkcnn.disk import write_whole
 from rkcnn.error import InputError
 from rkcnn.report.compare import compare
 from rkcnn.report.entry import decimals
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 
-Judged = Mapping[str, Sequence[Judgement]]  # by pace
+Judged = Mapping[str, Sequence[Judgement]]  # by preset
 
 
 def write_page(views: Sequence[View], path: Path, judgements: Judged | None = None) -> Path:
     """Write one HTML file that needs nothing else, neither files nor a network; of one view or more.
 
-    `judgements` are the paper's claims by pace; without them they are judged from the runs of these views alone.
+    `judgements` are the paper's claims by preset; without them they are judged from the runs of these views alone.
     """
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
@@ -64,7 +64,7 @@ def _judge(views: Sequence[View]) -> Judged:
     rows = [row for view in views for row in view.rows]
     runs = [run for row in rows for run in zip(row.folders, row.results, strict=True)]
     runs += [(Path(), result) for row in rows for result in row.diverged]
-    return {pace: judge_claims(runs, pace) for pace in dict.fromkeys(view.pace for view in views)}
+    return {preset: judge_claims(runs, preset) for preset in dict.fromkeys(view.preset for view in views)}
 
 
 def _mark_code(text: str) -> Markup:
@@ -83,7 +83,7 @@ def _describe(view: View) -> dict[str, Any]:
     limits = say_limits(view, contrasts)
     notes = note_comparisons(view, contrasts) if contrasts else ()
     return {
-        "id": f"{view.table.name}-{view.pace}",
+        "id": f"{view.table.name}-{view.preset}",
         "name": view.table.name,
         "title": title(view),
         "mark": mark(view),
@@ -115,6 +115,6 @@ CAPTIONS = {
 def _draw(view: View) -> dict[str, tuple[str, Markup]]:
     families = {i: row.family for i, row in enumerate(view.rows)}
     return {
-        stem: (CAPTIONS[stem], inline_svg(figure, f"{view.table.name}-{view.pace}-{stem}", CAPTIONS[stem], families))
+        stem: (CAPTIONS[stem], inline_svg(figure, f"{view.table.name}-{view.preset}-{stem}", CAPTIONS[stem], families))
         for stem, figure in draw_plots(view).items()
     }

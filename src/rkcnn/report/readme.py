@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rkcnn.data.disk import write_whole
+from rkcnn.disk import write_whole
 from rkcnn.error import InputError
 from rkcnn.report.paper import SLIPS, TABLES
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rkcnn.record.table import PACES, TABLES
+from rkcnn.fit.recipe import recipe_of
+from rkcnn.record.tables import PRESETS, TABLES
 from rkcnn.report.compare import compare
 from rkcnn.report.findings import Statement, say_shown
 from rkcnn.report.footnotes import NORMS, note_control, note_sampling
@@ -17,7 +18,6 @@ from rkcnn.report.judgement import Judgement
 from rkcnn.report.table_markdown import short_table
 from rkcnn.report.view import Found, View, view_of
 from rkcnn.report.words import count, note_comparisons, tag, title
-from rkcnn.train.recipe import recipe_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,11 +64,11 @@ def _describe(view: View, records: Found) -> Iterator[str]:
         '"Not separable" says that so few runs can\'t tell: it neither supports a claim nor speaks against it.'
     )
     heads = ("| claim | our runs | the paper's own numbers |", "|---|---|---|")
-    yield "\n".join((*heads, *map(_say_claim, judge_claims(records, view.pace))))
+    yield "\n".join((*heads, *map(_say_claim, judge_claims(records, view.preset))))
 
 
 def _introduce(view: View) -> str:
-    recipe = recipe_of(view.table.recipe_at(view.pace))
+    recipe = recipe_of(view.table.recipe_at(view.preset))
     results = [result for row in view.rows for result in (*row.results, *row.diverged)]
     machines = sorted({result.machine.get("gpu") or "CPUs" for result in results})
     rows = sum(bool(row.results or row.diverged) for row in view.rows)
@@ -99,11 +99,11 @@ def _list_others(records: Found) -> Iterator[str]:
     """What else has runs that nothing before it has, by table and recipe."""
     told: set[Path] = set()
     for name in TABLES:
-        for pace in PACES:
-            seen = view_of(TABLES[name], records, pace)
+        for preset in PRESETS:
+            seen = view_of(TABLES[name], records, preset)
             folders = {folder for row in seen.rows for folder in row.folders}
-            if (name, pace) != ("mnist", "paper") and folders - told:
+            if (name, preset) != ("mnist", "paper") and folders - told:
                 runs = title(seen).rpartition("; ")[2]
                 other = ", not the paper's recipe" if tag(seen) else ""
-                yield f"{runs}{other} (`rkcnn report {name} --recipe {pace} --from results`)"
+                yield f"{runs}{other} (`rkcnn report {name} --recipe {preset} --from results`)"
             told |= folders

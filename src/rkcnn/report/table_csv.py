@@ -33,9 +33,9 @@ def _values(view: View, row: Row) -> dict[str, Value]:
     memory = find_footprint(view, row)
     return {
         "table": view.table.name,
-        "pace": view.pace,
-        "recipe": view.table.recipe_at(view.pace),
-        "data": view.table.data_at(view.pace),
+        "preset": view.preset,
+        "recipe": view.table.recipe_at(view.preset),
+        "data": view.table.data_at(view.preset),
         "network": row.spec,
         "label": row.label,
         "family": row.family,

@@ -26,9 +26,9 @@ def table_text(view: View) -> str:
     return "".join(f"{line.rstrip()}\n" for line in _lines(view))
 
 
-def claims_text(judgements: Sequence[Judgement], pace: str) -> str:
+def claims_text(judgements: Sequence[Judgement], preset: str) -> str:
     """Nothing where nothing was judged."""
-    heading = "The paper's claims" + f" ({pace.upper()}: not the paper's recipe)" * (pace != "paper")
+    heading = "The paper's claims" + f" ({preset.upper()}: not the paper's recipe)" * (preset != "paper")
     lines = [line for said in say_all(judgements) for line in _fill(said)]
     return "".join(f"{line}\n" for line in (heading, *lines)) if lines else ""
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from statistics import fmean
 
 from rkcnn.data.sets import SETS
-from rkcnn.evaluate.proportion import sampling_error
-from rkcnn.record.table import TABLES
+from rkcnn.evaluation.binomial import sampling_error
+from rkcnn.record.tables import TABLES
 from rkcnn.report.claims import Claim, Comparison, Key
 from rkcnn.report.counted import COUNTED
 from rkcnn.report.judgement import Finding, Judgement, Verdict, tally

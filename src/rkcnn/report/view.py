@@ -12,7 +12,7 @@ from rkcnn.error import InputError
 from rkcnn.record.memory import Memory, find_memories
 from rkcnn.record.result import Result, find_results
 from rkcnn.record.run import Run, fill_run
-from rkcnn.record.table import PACES, Table
+from rkcnn.record.tables import PRESETS, Table
 from rkcnn.report.cells import cells
 from rkcnn.report.errors import PLACES, PrintedError, printed_error
 from rkcnn.report.statistics import Sample
@@ -75,10 +75,10 @@ class Row:
 
 @dataclass(frozen=True)
 class View:
-    """A table at one pace: rows in the table's order, also those without any result."""
+    """A table at one preset: rows in the table's order, also those without any result."""
 
     table: Table
-    pace: str  # paper, fast or smoke: a view never mixes recipes
+    preset: str  # paper, fast or smoke: a view never mixes recipes
     rows: tuple[Row, ...]
     control: Memory | None = None  # of Identity on this table's data, also where it is no row
     others: Mapping[str, int] = field(default_factory=dict)  # results of these networks by other recipes
@@ -88,9 +88,9 @@ class View:
         return not any(row.results or row.diverged for row in self.rows)
 
 
-def view(table: Table, folder: Path, pace: str | None = None) -> View:
-    """The table's runs below a folder; without a pace that of the first of paper, fast, smoke that has any."""
-    return view_of(table, read_records(folder)[0], pace, read_memories(folder)[0])
+def view(table: Table, folder: Path, preset: str | None = None) -> View:
+    """The table's runs below a folder; without a preset that of the first of paper, fast, smoke that has any."""
+    return view_of(table, read_records(folder)[0], preset, read_memories(folder)[0])
 
 
 def read_records(folder: Path) -> tuple[Found, list[InputError]]:
@@ -113,15 +113,15 @@ def read_memories(folder: Path) -> tuple[list[Memory], list[InputError]]:
     return [record for record in found if isinstance(record, Memory)], unreadable
 
 
-def view_of(table: Table, records: Found, pace: str | None = None, memories: Sequence[Memory] = ()) -> View:
+def view_of(table: Table, records: Found, preset: str | None = None, memories: Sequence[Memory] = ()) -> View:
     """The same from records read already, for several tables of one folder."""
     taken = {memory.spec: memory for memory in reversed(memories) if memory.data == table.data}
     control = taken.get(table.control)
-    for name in (pace,) if pace else PACES:
+    for name in (preset,) if preset else PRESETS:
         seen = View(table, name, _rows(table, records, name, taken), control, _count_others(table, records, name))
         if not seen.empty:
             return seen
-    return View(table, pace or PACES[0], _rows(table, (), pace or PACES[0], taken), control)
+    return View(table, preset or PRESETS[0], _rows(table, (), preset or PRESETS[0], taken), control)
 
 
 def family_of(spec: str) -> str:
@@ -131,9 +131,9 @@ def family_of(spec: str) -> str:
     return FAMILIES.get(head, head)
 
 
-def _rows(table: Table, records: Found, pace: str, memories: Mapping[str, Memory]) -> tuple[Row, ...]:
+def _rows(table: Table, records: Found, preset: str, memories: Mapping[str, Memory]) -> tuple[Row, ...]:
     wanted: dict[str, list[Run]] = {}
-    for run in table.runs(pace):
+    for run in table.runs(preset):
         wanted.setdefault(run.spec, []).append(run)
     known: dict[tuple[str, str], list[tuple[Path, Result]]] = {}
     for folder, result in records:
@@ -144,9 +144,9 @@ def _rows(table: Table, records: Found, pace: str, memories: Mapping[str, Memory
     )
 
 
-def _count_others(table: Table, records: Found, pace: str) -> dict[str, int]:
+def _count_others(table: Table, records: Found, preset: str) -> dict[str, int]:
     """By recipe; one with the table's name has other fields."""
-    run = table.runs(pace)[0]
+    run = table.runs(preset)[0]
     found = [fill_run(result.run) for _, result in records if result.run["data"] == run.data]
     recipes = [each["recipe"] for each in found if each["spec"] in table.specs]
     names = (each["name"] for each in recipes if each != run.as_dict()["recipe"])

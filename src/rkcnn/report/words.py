@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rkcnn.fit.recipe import recipe_of
 from rkcnn.report.compare import Contrast, reference_of
 from rkcnn.report.entry import percent, signed
 from rkcnn.report.statistics import LEVEL, separates
 from rkcnn.report.view import Row, View
-from rkcnn.train.recipe import recipe_of
 
 
 def mark(view: View) -> str:
     """What any number of a view must be read with; empty for the paper's recipe."""
-    recipe = recipe_of(view.table.recipe_at(view.pace))
-    if view.pace == "smoke":
+    recipe = recipe_of(view.table.recipe_at(view.preset))
+    if view.preset == "smoke":
         return f"SMOKE: {recipe.most_steps} steps on {view.table.data_at('smoke')}; says nothing about accuracy"
-    if view.pace == "fast":
+    if view.preset == "fast":
         paper = recipe_of(view.table.recipe_at("paper"))
         return f"FAST: {recipe.epochs} epochs by {recipe.name}, the paper has {paper.epochs}; not the paper's recipe"
     return ""
@@ -24,13 +24,13 @@ def mark(view: View) -> str:
 
 def tag(view: View) -> str:
     """SMOKE or FAST, for each line of a table; empty for the paper's recipe."""
-    return "" if view.pace == "paper" else view.pace.upper()
+    return "" if view.preset == "paper" else view.preset.upper()
 
 
 def title(view: View) -> str:
     runs = sum(len(row.results) + len(row.diverged) for row in view.rows)
     total = runs + sum(row.missing for row in view.rows)
-    return f"{view.table.name}: {view.table.about}; {view.table.recipe_at(view.pace)}, {runs} of {total} runs"
+    return f"{view.table.name}: {view.table.about}; {view.table.recipe_at(view.preset)}, {runs} of {total} runs"
 
 
 def count(number: int, noun: str) -> str:
@@ -69,7 +69,7 @@ def note_comparisons(view: View, contrasts: Sequence[Contrast]) -> Iterator[str]
     yield from note_diverged(view)
     names = {reference_of(view.table, row.spec) for row in view.rows}
     against = " and ".join(row.label for row in view.rows if row.spec in names)
-    if view.pace == "smoke":
+    if view.preset == "smoke":
         yield "No comparison: smoke says nothing about accuracy, with however many seeds."
         return
     if not contrasts:
@@ -92,7 +92,7 @@ def note_comparisons(view: View, contrasts: Sequence[Contrast]) -> Iterator[str]
     if not any(contrast.mcnemar for contrast in contrasts):
         yield (
             f"No McNemar test: it needs predictions.npy beside the results of seed 0, and the labels of "
-            f"{view.table.data_at(view.pace)} on this machine (rkcnn data get)."
+            f"{view.table.data_at(view.preset)} on this machine (rkcnn data get)."
         )
 
 

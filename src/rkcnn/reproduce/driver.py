@@ -12,12 +12,12 @@ from rkcnn.data.load import load
 from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
 from rkcnn.record.run import Run
-from rkcnn.reproduce.deaths import PATIENCE, Deaths
 from rkcnn.reproduce.event import Event, fail, read_event
 from rkcnn.reproduce.mailbox import Mailbox
 from rkcnn.reproduce.parcel import pack_checkpoints, unpack_checkpoints, unpack_results
+from rkcnn.reproduce.retries import PATIENCE, Retries
 from rkcnn.reproduce.task import Task, carry_out_far, facts_of
-from rkcnn.run.together import Way
+from rkcnn.run.side_by_side import Execution
 
 CPUS = 1  # of a task, and its threads: small networks train fastest one a core
 GPU = 0.2  # of a task: processes take turns on a GPU, so a few keep it busy and more only use memory
@@ -27,7 +27,7 @@ PAUSE = 0.2  # seconds between two looks into the mailbox
 class Driver:
     """Gives runs out as tasks, writes what they send, and gives those out again whose process died."""
 
-    def __init__(self, ray: Any, runs: dict[int, Run], way: Way, store: Path | None, device: str) -> None:
+    def __init__(self, ray: Any, runs: dict[int, Run], way: Execution, store: Path | None, device: str) -> None:
         self._ray, self._runs, self._way, self._device = ray, runs, way, device
         self._store = store and store.resolve()
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -44,7 +44,7 @@ class Driver:
         self._sets: dict[str, tuple[Any, Any]] = {}
         self._tasks: dict[Any, int] = {}
         self._shares: dict[int, float] = {}
-        self._deaths = Deaths()
+        self._deaths = Retries()
 
     def drive(self, sources: Sources) -> Generator[Event, None, None]:
         for data in dict.fromkeys(run.data for run in self._runs.values()):

@@ -11,15 +11,15 @@ import torch
 from rkcnn.data.images import Images
 from rkcnn.data.load import find
 from rkcnn.data.sets import DataSet
+from rkcnn.fit.engine import Engine, Graph
+from rkcnn.fit.trainer import Trainer
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
 from rkcnn.record.run import Run
-from rkcnn.reproduce.hand import Place
+from rkcnn.reproduce.worker_process import Place
+from rkcnn.run.device import set_precision
 from rkcnn.run.job import build
-from rkcnn.run.place import set_precision
-from rkcnn.run.together import MOST
-from rkcnn.train.engine import Engine, Graph
-from rkcnn.train.trainer import Trainer
+from rkcnn.run.side_by_side import MOST
 
 TIMED = 4  # steps
 

@@ -16,12 +16,12 @@ import torch
 
 from rkcnn.data.sources import Sources
 from rkcnn.record.run import Run
-from rkcnn.reproduce.deaths import PATIENCE, Deaths, die
 from rkcnn.reproduce.event import Event
-from rkcnn.reproduce.hand import Hand, Place
-from rkcnn.reproduce.worker import DONE, Group, Order
-from rkcnn.run.place import pick_device
-from rkcnn.run.together import MOST, Way
+from rkcnn.reproduce.retries import PATIENCE, Retries, die
+from rkcnn.reproduce.worker import DONE, Assignment, Group
+from rkcnn.reproduce.worker_process import Place, WorkerProcess
+from rkcnn.run.device import pick_device
+from rkcnn.run.side_by_side import MOST, Execution
 
 BUSY = 2.0  # seconds before a run that another process has is asked for again
 SILENCE = 600.0  # seconds without news of a process, until it is worth a word
@@ -39,7 +39,7 @@ def places_for(device: str, count: int) -> list[Place]:
     return [Place("cpu", cores // workers)] * workers
 
 
-def reproduce_here(runs: Sequence[Run], way: Way, sources: Sources) -> Generator[Event, None, None]:
+def reproduce_here(runs: Sequence[Run], way: Execution, sources: Sources) -> Generator[Event, None, None]:
     """Train the runs and tell what happens to each, until every one ended or failed.
 
     Closed early, as by Ctrl-C, it asks every worker to keep what it has. A worker that dies is replaced and its runs
@@ -50,18 +50,18 @@ def reproduce_here(runs: Sequence[Run], way: Way, sources: Sources) -> Generator
     numbered = tuple(enumerate(runs))
     waiting: deque[Group] = deque(numbered[i : i + size] for i in range(0, len(numbered), size))
     shares: dict[int, float] = dict.fromkeys(range(len(runs)), 0.0)  # of those that neither ended nor failed
-    deaths = Deaths()
+    deaths = Retries()
     told: set[int] = set()  # that it is busy
-    news: queue.Queue[tuple[Hand, Event | None]] = queue.Queue()
-    hands: list[Hand] = []
+    news: queue.Queue[tuple[WorkerProcess, Event | None]] = queue.Queue()
+    hands: list[WorkerProcess] = []
 
-    def employ(hand: Hand) -> None:
+    def employ(hand: WorkerProcess) -> None:
         if not waiting:
             hand.give(None)
             return
-        hand.give(Order(waiting.popleft(), replace(way, device=hand.place.device), sources, BUSY))
+        hand.give(Assignment(waiting.popleft(), replace(way, device=hand.place.device), sources, BUSY))
 
-    def going(hand: Hand) -> Group:
+    def going(hand: WorkerProcess) -> Group:
         return tuple(one for one in hand.group if one[0] in shares and one not in hand.busy)
 
     def look_for_silence() -> Iterator[Event]:
@@ -71,7 +71,7 @@ def reproduce_here(runs: Sequence[Run], way: Way, sources: Sources) -> Generator
                 number, _ = going(hand)[0]
                 yield Event("silent", number, shares[number])
 
-    def bury(hand: Hand) -> Iterator[Event]:
+    def bury(hand: WorkerProcess) -> Iterator[Event]:
         hands.remove(hand)
         why = f"its process died with exit code {hand.process.returncode}"
         left = going(hand)
@@ -88,12 +88,12 @@ def reproduce_here(runs: Sequence[Run], way: Way, sources: Sources) -> Generator
         middle = (len(left) + 1) // 2
         waiting.extend(group for group in (left[:middle], left[middle:], hand.busy) if group)
         if waiting:
-            hands.append(Hand(hand.place, news))
+            hands.append(WorkerProcess(hand.place, news))
             employ(hands[-1])
 
     try:
         for place in places[: len(waiting)]:
-            hands.append(Hand(place, news))
+            hands.append(WorkerProcess(place, news))
             employ(hands[-1])
         while shares:
             end = min((hand.heard for hand in hands if going(hand)), default=time.monotonic()) + SILENCE
@@ -124,7 +124,7 @@ def reproduce_here(runs: Sequence[Run], way: Way, sources: Sources) -> Generator
         _dismiss(hands)
 
 
-def _dismiss(hands: list[Hand]) -> None:
+def _dismiss(hands: list[WorkerProcess]) -> None:
     """Ask all to stop, wait for what they keep, and end those that take too long."""
     for hand in hands:
         if hand.group:

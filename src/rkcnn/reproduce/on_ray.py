@@ -15,11 +15,11 @@ from rkcnn.record.standing import standing
 from rkcnn.reproduce.cluster import join_cluster
 from rkcnn.reproduce.driver import Driver
 from rkcnn.reproduce.event import Event, fail
-from rkcnn.run.together import Way
+from rkcnn.run.side_by_side import Execution
 
 
 def reproduce_on_ray(
-    runs: Sequence[Run], way: Way, sources: Sources, address: str | None, store: Path | None
+    runs: Sequence[Run], way: Execution, sources: Sources, address: str | None, store: Path | None
 ) -> Generator[Event, None, None]:
     """Train the runs on the cluster at an address, or on one started here for the purpose, and tell what happens.
 

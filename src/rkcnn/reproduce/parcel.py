@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from rkcnn.data.disk import write_whole, writing_to
-from rkcnn.train.checkpoint import KEPT, REMEDY, prune
+from rkcnn.disk import write_whole, writing_to
+from rkcnn.fit.checkpoint import KEPT, REMEDY, prune
 
 Parcel = dict[str, bytes]
 

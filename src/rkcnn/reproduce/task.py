@@ -15,15 +15,15 @@ import torch
 
 from rkcnn.data.images import Images
 from rkcnn.error import InputError
+from rkcnn.fit.fit import Stopped
 from rkcnn.record.run import Run, read_run
 from rkcnn.reproduce.event import Event, fail
 from rkcnn.reproduce.parcel import Parcel, pack_checkpoints, pack_results, unpack_checkpoints
 from rkcnn.reproduce.reporter import Reporter
 from rkcnn.reproduce.scratch import scratch_folder
+from rkcnn.run.device import keep_freed_memory
 from rkcnn.run.job import Job
-from rkcnn.run.place import keep_freed_memory
-from rkcnn.run.together import Way, train_together
-from rkcnn.train.fit import Stopped
+from rkcnn.run.side_by_side import Execution, train_together
 
 Facts = dict[str, Any]  # numbers, text, arrays: what any version of rkcnn can be sent
 REMEDY = "free some space there or name another --store"
@@ -114,7 +114,7 @@ def carry_out_far(
             unpack_checkpoints(folder, checkpoints)
             if task.store is not None:
                 unpack_checkpoints(folder, pack_checkpoints(task.store / task.run.folder))
-            way = Way(scratch, task.device, task.engine, keep_seconds=task.keep_seconds)
+            way = Execution(scratch, task.device, task.engine, keep_seconds=task.keep_seconds)
             with suppress(Stopped):
                 train_together([task.run], images_of(training), images_of(test), way, Sender(task, tell, send))
             wait()

@@ -23,13 +23,13 @@ from rkcnn.data.images import Images
 from rkcnn.data.load import load
 from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
+from rkcnn.fit.fit import Stopped
 from rkcnn.record.lock import Locked
 from rkcnn.record.run import Run, read_run
 from rkcnn.reproduce.event import Event, fail
 from rkcnn.reproduce.reporter import Reporter
-from rkcnn.run.place import keep_freed_memory
-from rkcnn.run.together import Way, train_together
-from rkcnn.train.fit import Stopped
+from rkcnn.run.device import keep_freed_memory
+from rkcnn.run.side_by_side import Execution, train_together
 
 DONE = Event("idle", -1)  # the order is carried out, as far as it can be
 
@@ -37,11 +37,11 @@ Group = tuple[tuple[int, Run], ...]  # each with its place in the driver's list
 
 
 @dataclass(frozen=True)
-class Order:
+class Assignment:
     """Runs of one data set, how to carry them out, and how long to pause where another process has some of them."""
 
     runs: Group
-    way: Way
+    way: Execution
     sources: Sources
     pause: float  # seconds
 
@@ -51,17 +51,17 @@ class Order:
         return json.dumps(facts, default=str)
 
 
-def read_order(line: str) -> Order:
+def read_order(line: str) -> Assignment:
     facts = json.loads(line)
     way, sources = facts["way"], facts["sources"]
     way["out"] = Path(way["out"])
     sources["data_dir"] = sources["data_dir"] and Path(sources["data_dir"])
     runs = tuple((place, read_run(run)) for place, run in facts["runs"])
-    return Order(runs, Way(**way), Sources(**sources), facts["pause"])
+    return Assignment(runs, Execution(**way), Sources(**sources), facts["pause"])
 
 
 def carry_out(
-    order: Order, sets: Callable[[str, Sources], tuple[Images, Images]], tell: Callable[[Event], None]
+    order: Assignment, sets: Callable[[str, Sources], tuple[Images, Images]], tell: Callable[[Event], None]
 ) -> None:
     """Train an order's runs together; should that fail, each by itself, so that one does not take others down.
 

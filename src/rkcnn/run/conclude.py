@@ -12,14 +12,14 @@ import torch
 from safetensors.torch import save
 
 from rkcnn import __version__
-from rkcnn.data.disk import write_whole
-from rkcnn.evaluate.weights import FILE, Facts
+from rkcnn.disk import write_whole
+from rkcnn.evaluation.weights import FILE, Facts
+from rkcnn.fit.checkpoint import REMEDY
 from rkcnn.model.cost import cost
 from rkcnn.record.result import Result
 from rkcnn.record.source import commit, source_hash
+from rkcnn.run.device import describe_machine, peak_bytes
 from rkcnn.run.job import Job, averaged, checksums
-from rkcnn.run.place import describe_machine, peak_bytes
-from rkcnn.train.checkpoint import REMEDY
 
 
 def conclude(job: Job, status: str) -> Result:

@@ -13,17 +13,17 @@ import torch
 from torch import nn
 
 from rkcnn.data.images import Images
-from rkcnn.evaluate.predict import Predictor
+from rkcnn.evaluation.predictor import Predictor
+from rkcnn.fit.checkpoint import keep, resume, tensors_of
+from rkcnn.fit.engine import Engine, start_engine
+from rkcnn.fit.fit import Epoch
+from rkcnn.fit.ranks import Ranks
+from rkcnn.fit.trainer import Trainer
 from rkcnn.model.create import create_model
 from rkcnn.record.run import Run
 from rkcnn.record.shorter import find_shorter
 from rkcnn.record.source import source_hash
-from rkcnn.run.place import set_precision
-from rkcnn.train.checkpoint import keep, resume, tensors_of
-from rkcnn.train.engine import Engine, start_engine
-from rkcnn.train.fit import Epoch
-from rkcnn.train.ranks import Ranks
-from rkcnn.train.trainer import Trainer
+from rkcnn.run.device import set_precision
 
 QUICK = 0.02  # a checkpoint that takes a larger share of the time between two is kept less often
 

@@ -9,17 +9,17 @@ import torch
 
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
-from rkcnn.data.own import Own
+from rkcnn.data.own import OwnOptions
 from rkcnn.data.progress import Progress
 from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
+from rkcnn.fit.fit import Stopped
+from rkcnn.fit.recipe import Recipe, recipe_of
 from rkcnn.model.create import create_model
 from rkcnn.record.result import Result
 from rkcnn.record.run import Run
 from rkcnn.run.observer import Observer
-from rkcnn.run.together import KEEP_SECONDS, Way, train_together
-from rkcnn.train.fit import Stopped
-from rkcnn.train.recipe import Recipe, recipe_of
+from rkcnn.run.side_by_side import KEEP_SECONDS, Execution, train_together
 
 
 def train(
@@ -35,7 +35,7 @@ def train(
     again: bool = False,
     keep_seconds: float = KEEP_SECONDS,
     sources: Sources | None = None,
-    own: Own | None = None,
+    own: OwnOptions | None = None,
     progress: Progress | None = None,
     observer: Observer | None = None,
 ) -> list[Result]:
@@ -53,7 +53,7 @@ def train(
     name = check_fit(spec, training)
     runs = [Run(named, name, chosen, seed) for seed in seeds]
     results = train_together(
-        runs, training, test, Way(Path(out), device, engine, again, keep_seconds), observer or Observer()
+        runs, training, test, Execution(Path(out), device, engine, again, keep_seconds), observer or Observer()
     )
     return [results[run] for run in runs]
 

@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from rkcnn.model.layers import Layers
 from rkcnn.model.spec import parse
 from rkcnn.model.steps.anode import Anode
-from rkcnn.solve.explicit import explicit
-from rkcnn.solve.methods import rk4_38
+from rkcnn.solvers.explicit import explicit
+from rkcnn.solvers.methods import rk4_38
 
 
 def test_zeros_are_appended_and_all_channels_go_on() -> None:

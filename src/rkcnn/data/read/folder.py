@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rkcnn.data.files import open_file
 from rkcnn.data.read.part import Part
 from rkcnn.data.read.picture import open_picture, shrink
-from rkcnn.data.shelf import open_file
 from rkcnn.error import InputError
 
 if TYPE_CHECKING:

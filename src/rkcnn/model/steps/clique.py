@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rkcnn.model.layers import Layers
-from rkcnn.model.period import Move, Period
+from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
 from rkcnn.model.steps.rkcnn import RKStep
 
@@ -27,9 +27,9 @@ class CliqueNet(Period):
         self.step = RKStep(s, k, layers, newest=True, sweeps=spec.sweeps or 1, y=False, shared=True)
         self.evaluations = self.step.runs
 
-    def walk(self, y: Tensor) -> Iterator[Move]:
+    def walk(self, y: Tensor) -> Iterator[TimeStep]:
         x, e = self.step(y)
-        yield Move(torch.cat([y, *e], 1), tuple(e), tuple(x))
+        yield TimeStep(torch.cat([y, *e], 1), tuple(e), tuple(x))
 
     def ends(self, last: Tensor, e: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         return torch.cat(e, 1), last

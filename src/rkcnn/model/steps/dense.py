@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rkcnn.model.layers import Layers
-from rkcnn.model.period import Move, Period
+from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
 from rkcnn.model.steps.rkcnn import RKStep
 
@@ -24,6 +24,6 @@ class DenseNet(Period):
         self.step = RKStep(s, k, layers)
         self.evaluations = self.step.runs
 
-    def walk(self, y: Tensor) -> Iterator[Move]:
+    def walk(self, y: Tensor) -> Iterator[TimeStep]:
         x, _ = self.step(y)
-        yield Move(torch.cat([y, *x], 1), tuple(x), tuple(x))
+        yield TimeStep(torch.cat([y, *x], 1), tuple(x), tuple(x))

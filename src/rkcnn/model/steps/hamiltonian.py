@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.model.layers import Layers
-from rkcnn.model.period import Move, Period
+from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
 from rkcnn.model.steps.leapfrog import TiedConv
 
@@ -26,14 +26,14 @@ class Hamiltonian(Period):
         self.second = nn.ModuleList(TiedConv(k // 2, k // 2, layers) for _ in range(r))
         self.evaluations = 2 * r
 
-    def walk(self, y: Tensor) -> Iterator[Move]:
+    def walk(self, y: Tensor) -> Iterator[TimeStep]:
         upper, lower = y.chunk(2, 1)
         for first, second in zip(self.first, self.second, strict=True):
             down = -self.h * first(upper)
             lower = lower + down
             up = self.h * second(lower)
             upper = upper + up
-            yield Move(torch.cat([upper, lower], 1), (torch.cat([up, down], 1),))
+            yield TimeStep(torch.cat([upper, lower], 1), (torch.cat([up, down], 1),))
 
     def inverse(self, y: Tensor) -> Tensor:
         """The period's input from its output."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torch import Tensor
 
 from rkcnn.model.layers import Layers
-from rkcnn.model.period import Move, Period
+from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
 
 
@@ -17,5 +17,5 @@ class Identity(Period):
     def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
         super().__init__(spec.k[index])
 
-    def walk(self, y: Tensor) -> Iterator[Move]:
+    def walk(self, y: Tensor) -> Iterator[TimeStep]:
         yield from ()

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rkcnn.model.layers import Layers
-from rkcnn.model.period import Move, Period
+from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
 
 
@@ -37,12 +37,12 @@ class Leapfrog(Period):
         self.steps = nn.ModuleList(TiedConv(k, k, layers) for _ in range(r))
         self.evaluations = r
 
-    def walk(self, y: Tensor) -> Iterator[Move]:
+    def walk(self, y: Tensor) -> Iterator[TimeStep]:
         before = y
         for step in self.steps:
             e = (y - before) - self.h**2 * step(y)
             before, y = y, y + e
-            yield Move(y, (e,))
+            yield TimeStep(y, (e,))
 
     def inverse(self, y: Tensor, before: Tensor) -> Tensor:
         """The period's input from its last two states."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.model.layers import Layers
-from rkcnn.model.period import Move, Period
+from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
 from rkcnn.model.steps.resnet import residual
 
@@ -29,11 +29,11 @@ class LinearMultistep(Period):
         self.c = nn.Parameter(torch.empty(r - 1).uniform_(-0.1, 0.0))
         self.evaluations = r
 
-    def walk(self, y: Tensor) -> Iterator[Move]:
+    def walk(self, y: Tensor) -> Iterator[TimeStep]:
         before = y
         for n, step in enumerate(self.steps):
             e = step(y)
             if n > 0:
                 e = e + self.c[n - 1] * (before - y)
             before, y = y, y + e
-            yield Move(y, (e,))
+            yield TimeStep(y, (e,))

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rkcnn.model.layers import Layers
-from rkcnn.model.period import Move, Period
+from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
 
 
@@ -38,12 +38,12 @@ class Midpoint(Period):
         self.steps = nn.ModuleList(Antisymmetric(k, layers) for _ in range(r))
         self.evaluations = r
 
-    def walk(self, y: Tensor) -> Iterator[Move]:
+    def walk(self, y: Tensor) -> Iterator[TimeStep]:
         before = y
         for n, step in enumerate(self.steps):
             e = self.h * step(y) if n == 0 else (before - y) + 2 * self.h * step(y)
             before, y = y, y + e
-            yield Move(y, (e,))
+            yield TimeStep(y, (e,))
 
     def inverse(self, y: Tensor, before: Tensor) -> Tensor:
         """The period's input from its last two states."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.model.layers import Layers
-from rkcnn.model.period import Move, PaperCharge, Period
+from rkcnn.model.period import PaperCharge, Period, TimeStep
 from rkcnn.model.spec import ModelSpec
 from rkcnn.model.steps.resnet import residual
 
@@ -43,11 +43,11 @@ class Momentum(Period):
         self.steps = nn.ModuleList(MomentumStep(residual(k, layers)) for _ in range(r))
         self.evaluations = r
 
-    def walk(self, y: Tensor) -> Iterator[Move]:
+    def walk(self, y: Tensor) -> Iterator[TimeStep]:
         v = torch.zeros_like(y) if self.velocity is None else self.velocity(y)
         for step in self.steps:
             y, v = step(y, v)
-            yield Move(y, (v,))
+            yield TimeStep(y, (v,))
 
     def inverse(self, y: Tensor, v: Tensor) -> Tensor:
         """The period's input from its last state and velocity (the last increment)."""

@@ -9,10 +9,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rkcnn.model.layers import Layers
-from rkcnn.model.period import Move, Period
+from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.solver import Solver
+from rkcnn.model.solver_stats import SolverStats
 from rkcnn.model.spec import ModelSpec
-from rkcnn.model.tally import Tally
 
 
 class OdeFunction(nn.Module):
@@ -58,7 +58,7 @@ class OdePeriod(Period):
         self.exact = self.solver.exact
         self.paper_charge = self.solver.paper_charge
         self.paper_counts = self.paper_charge is not None
-        self.tally = None if self.exact else Tally()
+        self.tally = None if self.exact else SolverStats()
 
     def start(self, y: Tensor) -> Tensor:
         """The solver's state from the frame's."""
@@ -68,11 +68,11 @@ class OdePeriod(Period):
         """The frame's state from the solver's."""
         return y
 
-    def walk(self, y: Tensor) -> Iterator[Move]:
+    def walk(self, y: Tensor) -> Iterator[TimeStep]:
         moment, backwards = None, []
         for moment in self.solver.walk(self.f, self.start(y)):
             backwards.append(moment.backward)
-            yield Move(self.state(moment.y), tuple(map(self.state, moment.increments)))
+            yield TimeStep(self.state(moment.y), tuple(map(self.state, moment.increments)))
         if self.tally is not None and self.training and moment is not None and not y.is_meta:
             self.tally.add(moment, backwards)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torch import Tensor, nn
 
 from rkcnn.model.layers import Layers
-from rkcnn.model.period import Move, Period
+from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
 
 
@@ -41,8 +41,8 @@ class ResNet(Period):
         self.steps = nn.ModuleList(block(k, layers) for _ in range(r))
         self.evaluations = r
 
-    def walk(self, y: Tensor) -> Iterator[Move]:
+    def walk(self, y: Tensor) -> Iterator[TimeStep]:
         for step in self.steps:
             e = step(y)
             y = y + e
-            yield Move(y, (e,))
+            yield TimeStep(y, (e,))

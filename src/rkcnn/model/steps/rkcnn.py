@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.model.layers import Layers
-from rkcnn.model.period import Move, Period
+from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
 from rkcnn.model.stage import SharedStage, Stage
 
@@ -79,7 +79,7 @@ class RKCNN(Period):
         self.steps = nn.ModuleList(steps)
         self.evaluations = sum(step.runs for step in steps)
 
-    def walk(self, y: Tensor) -> Iterator[Move]:
+    def walk(self, y: Tensor) -> Iterator[TimeStep]:
         for step in self.steps:
             x, e = step(y)
             if self.concatenates:
@@ -87,7 +87,7 @@ class RKCNN(Period):
             else:
                 for increment in e:
                     y = y + increment
-            yield Move(y, tuple(e), tuple(x))
+            yield TimeStep(y, tuple(e), tuple(x))
 
     def ends(self, last: Tensor, e: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         """Concatenated, -I and -R end as a clique block ({e} goes on), -E as a dense block ({y, e} does)."""

@@ -1,0 +1,135 @@
+"""Contact sheets: a row of pictures a class under the set's statistics, or chosen pictures with a line for each."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from rkcnn.data.images import Images
+from rkcnn.disk import writing_to
+from rkcnn.error import InputError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from PIL.ImageDraw import ImageDraw
+    from PIL.ImageFont import FreeTypeFont, ImageFont
+
+    Font = FreeTypeFont | ImageFont
+
+COLUMNS, MOST_ROWS = 12, 100
+_LINE, _GAP, _NAME = 18, 4, 220  # pixels
+
+
+def describe(images: Images) -> list[str]:
+    """What the set is, as lines of text: size, content, measured and applied statistics."""
+    count, channels, height, width = images.pixels.shape
+    totals = torch.zeros(channels, 256, dtype=torch.int64)
+    for start in range(0, count, 4096):  # a memory map larger than memory stays on disk
+        block = images.pixels[start : start + 4096]
+        for channel in range(channels):
+            totals[channel] += torch.bincount(block[:, channel].flatten(), minlength=256)
+    values = torch.arange(256, dtype=torch.float64) / 255
+    shares = totals.double() / totals.sum(1, keepdim=True)
+    mean = shares @ values
+    std = ((shares @ values**2) - mean**2).clamp_min(0).sqrt()
+    by_class = torch.bincount(images.labels, minlength=len(images.classes))
+    return [
+        f"{images.name} {images.part}: {count} images of {height} x {width} x {channels}, "
+        f"{len(images.classes)} classes of {int(by_class.min())} to {int(by_class.max())}",
+        f"measured mean {_row(mean.tolist())}, deviation {_row(std.tolist())}",
+        f"normalised by mean {_row(images.mean)}, deviation {_row(images.std)}",
+        f"{'content as published' if images.verified else 'UNVERIFIED content'}, "
+        f"pixels sha256 {images.pixels_sha256[:16]}, labels sha256 {images.labels_sha256[:16]}",
+    ]
+
+
+def draw_sheet(images: Images) -> Image:
+    """The sheet: the first pictures of each class in the set's order, enlarged to 48 pixels or more."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    cell_width, cell_height = _cell(images)
+    shown = min(len(images.classes), MOST_ROWS)
+    lines = describe(images)
+    if shown < len(images.classes):
+        lines.append(f"the first {shown} of {len(images.classes)} classes")
+    top = _LINE * len(lines) + 2 * _GAP
+    sheet = Image.new("RGB", (_NAME + COLUMNS * cell_width, top + shown * max(cell_height, _LINE)), "white")
+    pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(size=12)
+    _write(pen, lines, font)
+    for label in range(shown):
+        members = torch.nonzero(images.labels == label).flatten()
+        y = top + label * max(cell_height, _LINE)
+        pen.text((_GAP, y), f"{images.classes[label][:28]} ({len(members)})", fill="black", font=font)
+        for column, index in enumerate(members[:COLUMNS].tolist()):
+            sheet.paste(_picture(images, index), (_NAME + column * cell_width, y))
+    return sheet
+
+
+def draw_chosen(images: Images, chosen: Sequence[tuple[int, str]], lines: Sequence[str]) -> Image:
+    """The pictures of those indices, each with a line under it, below some lines about them all."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    font = ImageFont.load_default(size=12)
+    cell_width, cell_height = _cell(images)
+    widest = max((font.getlength(text) for _, text in chosen), default=0)
+    cell_width, cell_height = max(cell_width, int(widest) + 3 * _GAP), cell_height + _LINE
+    top = _LINE * len(lines) + 2 * _GAP
+    rows = -(-len(chosen) // COLUMNS)
+    columns = min(len(chosen), COLUMNS)
+    width = max(columns * cell_width, int(max(map(font.getlength, lines), default=0))) + 2 * _GAP
+    sheet = Image.new("RGB", (width, top + rows * cell_height + _GAP), "white")
+    pen = ImageDraw.Draw(sheet)
+    _write(pen, lines, font)
+    for place, (index, text) in enumerate(chosen):
+        x, y = _GAP + place % COLUMNS * cell_width, top + place // COLUMNS * cell_height
+        sheet.paste(_picture(images, index), (x, y))
+        pen.text((x, y + cell_height - _LINE - _GAP), text, fill="black", font=font)
+    return sheet
+
+
+def save_sheet(sheet: Image, path: Path) -> None:
+    """Writes a sheet as PNG under its name at once, or not at all; replaces nothing but a regular file."""
+    if path.suffix.lower() != ".png":
+        raise InputError(f"-o {path}: a sheet is a PNG file; give a name that ends in .png")
+    if os.path.lexists(path) and not os.path.isfile(path):
+        raise InputError(f"-o {path}: something that is no regular file is there; give the name of a new file")
+    with (
+        writing_to(path, "give another file with -o"),
+        tempfile.TemporaryDirectory(prefix=".sheet-", dir=path.parent) as folder,
+    ):
+        sheet.save(Path(folder) / "sheet.png", format="PNG")
+        (Path(folder) / "sheet.png").replace(path)
+
+
+def _scale(images: Images) -> int:
+    return max(1, -(-48 // max(images.pixels.shape[2:])))
+
+
+def _cell(images: Images) -> tuple[int, int]:
+    """Width and height of an enlarged picture with its gap."""
+    height, width = images.pixels.shape[2:]
+    return width * _scale(images) + _GAP, height * _scale(images) + _GAP
+
+
+def _picture(images: Images, index: int) -> Image:
+    from PIL import Image
+
+    channels, height, width = images.pixels.shape[1:]
+    pixels = images.pixels[index].permute(1, 2, 0).contiguous().numpy()
+    picture = Image.fromarray(pixels[..., 0] if channels == 1 else pixels)
+    scale = _scale(images)
+    return picture.resize((width * scale, height * scale), Image.Resampling.NEAREST)
+
+
+def _write(pen: ImageDraw, lines: Sequence[str], font: Font) -> None:
+    for number, line in enumerate(lines):
+        pen.text((_GAP, _GAP + number * _LINE), line, fill="black", font=font)
+
+
+def _row(values: list[float] | tuple[float, ...]) -> str:
+    return "(" + ", ".join(f"{value:.4f}" for value in values) + ")"

@@ -1,0 +1,157 @@
+"""Fully implicit Runge–Kutta steps: matrix-free, with gradients by the implicit function theorem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from rkcnn.solvers.anderson import FixedPoint, fixed_point
+from rkcnn.solvers.autocast import Autocast
+from rkcnn.solvers.batch_reducer import HERE, BatchReducer
+from rkcnn.solvers.explicit import combine
+from rkcnn.solvers.solver_step import Backward, Field, SolverStep, spread, widen
+from rkcnn.solvers.tableau import Tableau
+
+GRADIENT_TOL = 1e-4  # of the backward solve, unless the forward one is tighter: a coarse gradient misleads
+
+
+@dataclass(frozen=True)
+class System:
+    """The stage equations Z_i = f(t + c_i h, y + h sum_j a_ij Z_j) of one step, and how they are solved."""
+
+    f: Field
+    t: float
+    h: float
+    tableau: Tableau
+    tol: float
+    max_iterations: int
+    per_image: bool
+    backward: Backward
+    whole: BatchReducer
+
+    def __call__(self, stages: Tensor, y: Tensor) -> Tensor:
+        slopes = list(stages.unbind(0))
+        return torch.stack(
+            [
+                self.f(self.t + node * self.h, combine(y, self.h, row, slopes)).to(y.dtype)
+                for row, node in zip(self.tableau.a, self.tableau.c, strict=True)
+            ]
+        )
+
+    def points(self, stages: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Times and states of all stages, stacked along the batch."""
+        slopes = list(stages.unbind(0))
+        states = torch.cat([combine(y, self.h, row, slopes) for row in self.tableau.a])
+        times = torch.tensor([self.t + c * self.h for c in self.tableau.c], dtype=y.dtype, device=y.device)
+        return spread(times.repeat_interleave(y.shape[0]), y), states
+
+    def solve(self, y: Tensor) -> FixedPoint:
+        """Fixed-point iteration from Z_i = f(t, y)."""
+        guess = self.f(self.t, y).to(y.dtype)
+        return fixed_point(
+            lambda stages: self(stages, y),
+            guess.expand(self.tableau.stages, *y.shape),
+            self.tol,
+            self.max_iterations,
+            self.per_image,
+            whole=self.whole,
+        )
+
+
+class _Stages(torch.autograd.Function):
+    """Z(y, theta) with dZ = (I - J)^-1 (F_y dy + F_theta dtheta); nothing of the iteration is kept.
+
+    Converged or not, the gradient is that formula at the last iterate. Its own solve, if it does not
+    converge, gives the vector of least residual: a diverged one would ruin the weights.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, system: System, y: Tensor, *parameters: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        ctx.system = system
+        ctx.autocast = Autocast(y.device.type)
+        found = system.solve(y)
+        ctx.save_for_backward(found.x, y, *parameters)
+        ctx.mark_non_differentiable(found.iterations, found.residual, found.converged)
+        return found.x, found.iterations, found.residual, found.converged
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        system: System = ctx.system
+        stages, y, *parameters = ctx.saved_tensors
+        stages, y = stages.detach().requires_grad_(), y.detach().requires_grad_()
+        with torch.enable_grad(), ctx.autocast.again():
+            out = system(stages, y)
+        # Scaled to unit size, so that the tolerance is relative to the gradient.
+        scale = system.whole.most(grad.abs().amax()).clamp(min=torch.finfo(grad.dtype).tiny)
+
+        def adjoint(u: Tensor) -> Tensor:
+            (product,) = torch.autograd.grad(out, stages, u * scale, retain_graph=True)
+            return (grad + product) / scale
+
+        found = fixed_point(
+            adjoint,
+            grad / scale,
+            max(min(system.tol, GRADIENT_TOL), ctx.autocast.eps),
+            4 * system.max_iterations,
+            system.per_image,
+            best=True,
+            whole=system.whole,
+        )
+        system.backward.evaluations = system.tableau.stages
+        system.backward.products = int(found.iterations.max()) + 1  # the last one gives the gradient itself
+        system.backward.converged = found.converged
+        inputs = [x for x in (y, *parameters) if x.requires_grad]
+        grads = iter(torch.autograd.grad(out, inputs, found.x * scale, allow_unused=True))
+        return (None, *(next(grads) if x.requires_grad else None for x in (y, *parameters)))
+
+
+def implicit(
+    f: Field,
+    y: Tensor,
+    tableau: Tableau,
+    parameters: Sequence[Tensor] = (),
+    steps: int = 1,
+    tol: float = 1e-6,
+    max_iterations: int = 30,
+    per_image: bool = False,
+    start: float = 0.0,
+    end: float = 1.0,
+    at_solution: Field | None = None,
+    whole: BatchReducer = HERE,
+) -> Iterator[SolverStep]:
+    """Equal steps; memory O(stages x state) beside one evaluation of f.
+
+    f must be the same function each time it is called in a step, forward and backward (batch norm that
+    touches no buffers, one dropout mask); `parameters` are the tensors it reads that want a gradient.
+    `at_solution` is called once a step with all its solved stages stacked, and its value is not used:
+    the place to update running statistics.
+    """
+    y = widen(y)
+    h = (end - start) / steps
+    moment = SolverStep(y, (), evaluations=0)
+    for n in range(steps):
+        backward = Backward()
+        system = System(f, start + n * h, h, tableau, tol, max_iterations, per_image, backward, whole)
+        stages, iterations, residual, converged = _Stages.apply(system, y, *parameters)
+        if at_solution is not None:
+            with torch.no_grad():
+                at_solution(*system.points(stages.detach(), y.detach()))
+        increments = tuple(h * b * z for b, z in zip(tableau.b, stages.unbind(0), strict=True))
+        for increment in increments:
+            y = y + increment
+        moment = SolverStep(
+            y,
+            increments,
+            moment.evaluations + 1 + tableau.stages * (iterations + (at_solution is not None)),
+            moment.iterations + iterations,
+            residual,
+            converged & moment.converged,
+            backward,
+        )
+        yield moment

@@ -1,0 +1,71 @@
+"""What is said of a run on its way: the header, and rates that count the images there were."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from rich.console import Console
+
+from fit.bench import digits
+from rkcnn.cli import run_progress
+from rkcnn.cli.run_progress import Watch, describe_job
+from rkcnn.fit.ranks import Ranks
+from rkcnn.fit.recipe import recipe_of
+from rkcnn.record.run import Run
+from rkcnn.run.job import Job, start_job
+
+
+def job_of(folder: Path, **changes: str) -> Job:
+    """70 images: a batch of 64 and one of 6."""
+    recipe = recipe_of("mini", {"epochs": "3", "batch": "64", "drop_last": "off", **changes})
+    images = digits(70)
+    run = Run("mnist-mini", "ResNet@k=4", recipe, 0)
+    return start_job(run, folder, images, images, torch.device("cpu"), "eager", Ranks())[0]
+
+
+def test_one_of_a_kind_is_singular(tmp_path: Path) -> None:
+    several = "recipe    mini,epochs=3,batch=64,drop_last=False: 3 epochs of 2 steps of 64 images, lr 0.1"
+    assert describe_job(job_of(tmp_path))[2] == several
+    one = describe_job(job_of(tmp_path, epochs="1", batch="70"))[2]
+    assert ": 1 epoch of 1 step of 70 images, " in one
+    assert " of 70 steps of 1 image, " in describe_job(job_of(tmp_path, batch="1"))[2]
+
+
+def test_tf32_on_a_cpu_is_said_to_do_nothing(tmp_path: Path) -> None:
+    assert describe_job(job_of(tmp_path, precision="tf32"))[3].endswith("), tf32 (does nothing on a cpu), eager")
+    assert describe_job(job_of(tmp_path, precision="bf16"))[3].endswith("), bf16, eager")
+
+
+@pytest.mark.parametrize(
+    ("changes", "images"),
+    [({}, 70), ({"drop_last": "on"}, 64), ({"most_steps": "1"}, 64), ({"batch": "70"}, 70)],
+)
+def test_a_rate_counts_the_images_there_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, str], images: int
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(run_progress, "time", SimpleNamespace(monotonic=lambda: now))
+    screen = io.StringIO()
+    shown, job = Watch(Console(file=screen)), job_of(tmp_path, **changes)
+    shown.begins(job, "")
+    job.trainer.epoch, now = 1, 101.0
+    shown.epoch(job, {})
+    assert screen.getvalue().endswith(f"{images} images/s  0:02 left\n")
+
+
+def test_a_rate_within_an_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(run_progress, "time", SimpleNamespace(monotonic=lambda: now))
+    screen = io.StringIO()
+    shown, job = Watch(Console(file=screen)), job_of(tmp_path)
+    job.trainer.epoch = 1
+    shown.begins(job, "")
+    job.trainer.step, now = 1, 102.0
+    shown.steps([job])
+    shown.epoch(job, {})
+    assert "seed      0, continues at epoch 2, step 1\n" in screen.getvalue()
+    assert screen.getvalue().endswith("32 images/s  0:02 left\n")  # 6 and 70 are left

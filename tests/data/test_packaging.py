@@ -1,0 +1,121 @@
+"""Every published packaging of real pictures reads to the same pixels and labels."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy.io import savemat
+
+from rkcnn.data import packaging
+from rkcnn.data.files import Shelf
+from rkcnn.data.packaging import Layout
+from rkcnn.data.sets import SETS
+
+SHARED = Path(os.environ.get("RKCNN_SHARED") or Path(__file__).parents[2] / ".." / "shared")
+LIMIT = 4_000_000
+
+
+def shelf(files: dict[str, bytes]) -> Shelf:
+    return Shelf("here", {name: bytearray(data) for name, data in files.items()})
+
+
+def pictures(count: int) -> tuple[Any, Any, Any]:
+    random = np.random.RandomState(count)
+    pixels = random.randint(0, 256, (count, 32, 32, 3), np.uint8)
+    return pixels, random.randint(0, 10, count), random.randint(0, 20, count)
+
+
+def binary(pixels: Any, *labels: Any) -> bytes:
+    planes = pixels.transpose(0, 3, 1, 2).reshape(len(pixels), -1)
+    columns = [label[:, None].astype(np.uint8) for label in labels]
+    return bytes(np.concatenate([*columns, planes], 1).tobytes())
+
+
+def read(found: Layout, files: dict[str, bytes]) -> dict[str, tuple[Any, Any]]:
+    read: dict[str, tuple[list[Any], list[Any]]] = {}
+    for name, part in found.read(shelf(files), LIMIT):
+        pixels, labels = read.setdefault(name, ([], []))
+        pixels.append(part.pixels)
+        labels.append(part.labels)
+    return {name: (np.concatenate(pixels), np.concatenate(labels)) for name, (pixels, labels) in read.items()}
+
+
+def test_cifar_10_reads_alike_from_binary_and_pickles() -> None:
+    batches = [pictures(3 + number) for number in range(6)]
+    as_binary, as_pickles, _ = packaging.CIFAR10
+    rows = {name: binary(pixels, labels) for name, (pixels, labels, _) in zip(as_binary.files, batches, strict=True)}
+    pickles = {
+        name: pickle.dumps({b"data": pixels.transpose(0, 3, 1, 2).reshape(-1, 3072), b"labels": labels.tolist()}, 2)
+        for name, (pixels, labels, _) in zip(as_pickles.files, batches, strict=True)
+    }
+    for parts in (read(as_binary, rows), read(as_pickles, pickles)):
+        assert (parts["train"][0] == np.concatenate([pixels for pixels, _, _ in batches[:5]])).all()
+        assert (parts["test"][1] == batches[5][1]).all()
+
+
+def test_cifar_10_sheets_take_their_labels_in_turn() -> None:
+    sheets = packaging.CIFAR10[2]
+    pixels = np.zeros((10_000, 1024, 3), np.uint8)
+    files = {}
+    for number, name in enumerate(name for name in sheets.files if name.endswith(".png")):
+        pixels[:, 0] = number
+        file = io.BytesIO()
+        Image.fromarray(pixels).save(file, "PNG", compress_level=1)
+        files[name] = file.getvalue()
+    files["train_lables.json"] = json.dumps([number for number in range(5) for _ in range(10_000)]).encode()
+    files["test_lables.json"] = json.dumps([5] * 10_000).encode()
+    seen = []
+    for name, part in sheets.read(shelf(files), 40_000_000):
+        assert (part.pixels[:, 0, 0, 0] == part.labels).all()
+        seen.append(name)
+    assert seen == ["train"] * 5 + ["test"]
+
+
+def test_cifar_100_and_svhn_read_their_own_forms() -> None:
+    pixels, labels, coarse = pictures(5)
+    parts = read(packaging.CIFAR100[0], dict.fromkeys(("train.bin", "test.bin"), binary(pixels, coarse, labels)))
+    assert (parts["train"][0] == pixels).all()
+    assert (parts["test"][1] == labels).all()
+    file = io.BytesIO()
+    savemat(file, {"X": pixels.transpose(1, 2, 3, 0), "y": np.where(labels == 0, 10, labels)[:, None]})
+    for found, count in ((packaging.SVHN[0], 5), (packaging.SVHN_EXTRA[0], 10)):
+        parts = read(found, dict.fromkeys(found.files, file.getvalue()))
+        assert len(parts["train"][0]) == count
+        assert (parts["test"][0] == pixels).all()
+        assert (parts["test"][1] == labels).all()
+
+
+def test_every_set_has_sources_that_its_layouts_can_read() -> None:
+    for data in SETS.values():
+        for found in data.layouts:
+            assert found.archive in ("", *found.remote) or found.npm
+            assert set(found.md5) <= set(found.files)
+            assert all(mirror.startswith("https://") and mirror.endswith("/") for mirror in found.mirrors)
+            if found.archive:
+                assert found.folder
+
+
+@pytest.mark.skipif(not (SHARED / "data").is_dir(), reason="needs the real files in ../shared/data")
+def test_real_svhn_pictures_come_out_of_a_mat_file_as_they_went_in() -> None:
+    spec = importlib.util.spec_from_file_location("unpack", SHARED / "data" / "unpack.py")
+    assert spec is not None
+    assert spec.loader is not None
+    unpack = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(unpack)
+    pixels = unpack.unpack(SHARED / "data" / "svhn_1.xz")[-500:]  # the last of the test set
+    labels = np.load(SHARED / "data" / "svhn_labels.npz")["test_labels"][-500:]
+    file = io.BytesIO()
+    variables = {"X": pixels.transpose(1, 2, 3, 0), "y": np.where(labels == 0, 10, labels)[:, None]}
+    savemat(file, variables, do_compression=True)
+    parts = read(packaging.SVHN[0], dict.fromkeys(packaging.SVHN[0].files, file.getvalue()))
+    assert (parts["train"][0] == pixels).all()
+    assert (parts["train"][1] == labels).all()

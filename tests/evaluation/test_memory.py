@@ -1,0 +1,173 @@
+"""GPU memory of a fresh process: the parent with a stand-in for GPU and child, the child with one for torch.cuda."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from evaluation.gpu_stand_in import BEFORE, UUID, StandIn
+from rkcnn.error import InputError
+from rkcnn.evaluation import memory
+from rkcnn.evaluation.memory import infer, measure_memory
+from rkcnn.evaluation.nvidia_smi import MIB
+
+SPEC, DIGITS = "RKCNN-R-2@k=4", (28, 28, 1)
+
+
+@pytest.fixture
+def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    return StandIn(tmp_path, monkeypatch)
+
+
+def test_what_the_gpu_has_in_use_with_the_process_minus_that_before_it(gpu: StandIn) -> None:
+    found = measure_memory(SPEC, 10, DIGITS, "cuda:0")
+    assert found[:4] == (612 * MIB, 2 * MIB, 700_000, "device")
+    assert (found.gpu.name, found.gpu.driver) == ("NVIDIA H200", "580.65.06")  # the second listed: found by its uuid
+    assert gpu.asked == [f"{SPEC} 10 1 28 28 cuda:0"]
+
+
+def test_a_process_that_the_driver_lists_is_counted_alone(gpu: StandIn) -> None:
+    gpu.set(listed=608, leaves=5000)  # then others don't matter
+    found = measure_memory(SPEC, 10, DIGITS)
+    assert (found.driver, found.counted) == (608 * MIB, "process")
+
+
+def test_a_process_of_others_is_not_taken_for_the_child(gpu: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Every(dict[tuple[str, int], int]):
+        def __contains__(self, _: object) -> bool:
+            return True
+
+    monkeypatch.setattr(memory, "list_processes", Every)
+    assert measure_memory(SPEC, 10, DIGITS).counted == "device"
+
+
+@pytest.mark.parametrize("change", [-300, 5, 5000])
+def test_another_process_in_the_way_is_told(gpu: StandIn, change: int) -> None:
+    gpu.set(leaves=change)
+    with pytest.raises(InputError, match=rf"\(404 MiB in use before, 1016 during, {BEFORE + change} after\); stop it"):
+        measure_memory(SPEC, 10, DIGITS)
+
+
+def test_one_that_ended_meanwhile_is_told_by_less_than_torch_holds(gpu: StandIn) -> None:
+    gpu.set(takes=1)
+    with pytest.raises(InputError, match=r"something else changed the memory of NVIDIA H200 while RKCNN-R-2@k=4 was"):
+        measure_memory(SPEC, 10, DIGITS)
+
+
+def test_a_few_mib_are_nothing(gpu: StandIn) -> None:
+    gpu.set(leaves=4)
+    assert measure_memory(SPEC, 10, DIGITS).driver == 612 * MIB
+
+
+def test_a_child_that_fails_says_why(gpu: StandIn) -> None:
+    gpu.set(complaint="Traceback ...\ntorch.OutOfMemoryError: CUDA out of memory.")
+    with pytest.raises(InputError, match=r"can't be measured on cuda: torch\.OutOfMemoryError: CUDA out of memory\.$"):
+        measure_memory(SPEC, 10, DIGITS)
+
+
+def test_a_gpu_that_the_driver_does_not_list(gpu: StandIn) -> None:
+    gpu.tell(allocated=1, reserved=1, uuid="ffff")
+    with pytest.raises(InputError, match="nvidia-smi doesn't list the GPU ffff that torch took"):
+        measure_memory(SPEC, 10, DIGITS)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda:", "cuda:-1", "mps", ""])
+def test_a_device_that_is_no_gpu(device: str) -> None:
+    with pytest.raises(InputError, match="memory is measured on cuda or cuda:N"):
+        measure_memory(SPEC, 10, DIGITS, device)
+
+
+def put_cuda(patch: pytest.MonkeyPatch) -> list[str]:
+    """torch.cuda for a CPU; the order of what is asked."""
+    asked: list[str] = []
+
+    def answer(name: str, value: object) -> None:
+        def tell(*_: object) -> object:
+            asked.append(name)
+            return value
+
+        patch.setattr(torch.cuda, name, tell)
+
+    answer("synchronize", None)
+    answer("max_memory_allocated", 5)
+    answer("max_memory_reserved", 7)
+    answer("get_device_properties", SimpleNamespace(uuid=UUID))
+    answer("device_count", 1)
+    return asked
+
+
+@pytest.fixture
+def tf32() -> Iterator[None]:
+    """Allowed, and afterwards as it was."""
+    places: Any = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = [place.allow_tf32 for place in places]
+    for place in places:
+        place.allow_tf32 = True
+    yield
+    for place, allowed in zip(places, before, strict=True):
+        place.allow_tf32 = allowed
+
+
+@pytest.mark.usefixtures("tf32")
+def test_the_child_infers_one_image_in_fp32_without_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, seen = put_cuda(monkeypatch), list[tuple[object, ...]]()
+    network = torch.nn.Conv2d(3, 10, 3)
+
+    def look(module: torch.nn.Module, given: tuple[torch.Tensor], out: torch.Tensor) -> None:
+        seen.append((given[0].shape, module.training, out.requires_grad))
+        assert not torch.backends.cuda.matmul.allow_tf32
+        assert not torch.backends.cudnn.allow_tf32
+
+    network.register_forward_hook(look)
+
+    def build(*given: object) -> torch.nn.Module:
+        seen.append(given)
+        return network
+
+    monkeypatch.setattr("rkcnn.model.create.create_model", build)
+    assert infer("X", 10, (32, 24, 3), torch.device("cpu")) == {"allocated": 5, "reserved": 7, "uuid": UUID}
+    assert seen == [("X", 10, 3), ((1, 3, 32, 24), False, False)]
+    assert asked[0] == "synchronize"  # before anything is read
+
+
+def test_the_child_speaks_one_line_and_waits(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put_cuda(monkeypatch)
+    monkeypatch.setattr(torch, "device", lambda _: SimpleNamespace(index=None))
+    monkeypatch.setattr(memory, "infer", lambda *given: {"given": given[:3]})
+    stdin = io.StringIO("until here")
+    monkeypatch.setattr(sys, "stdin", stdin)
+    memory.main([SPEC, "10", "3", "32", "24", "cuda"])
+    assert json.loads(capsys.readouterr().out) == {"given": [SPEC, 10, [32, 24, 3]]}
+    assert stdin.read() == ""
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_real_child_without_a_gpu_is_one_sentence() -> None:
+    words = [*memory.CHILD, SPEC, "10", "1", "28", "28", "cuda"]
+    source = str(Path(memory.__file__).parents[2])
+    done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": source})
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"torch {torch.__version__} sees 0 GPUs here; name one of them, or measure on")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_a_real_process_on_a_gpu() -> None:
+    small, large = (measure_memory(f"ResNet@k={k}", 10, (32, 32, 3)) for k in (8, 512))
+    for found in (small, large):
+        assert 0 < found.allocated <= found.reserved < found.driver
+    assert large.allocated > small.allocated + 4 * 9 * 512 * 512
+    assert small.driver > 50 * MIB  # a context

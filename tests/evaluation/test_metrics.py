@@ -1,0 +1,75 @@
+"""Judgements against scipy and against the definitions written out."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rkcnn.evaluation.metrics import BINS, calibration_error, judge
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> tuple[torch.Tensor, torch.Tensor, int]:
+    classes = draw(st.integers(1, 6))
+    count = draw(st.integers(1, 40))
+    seed = draw(st.integers(0, 2**31))
+    generator = torch.Generator().manual_seed(seed)
+    logits = draw(st.sampled_from([0.1, 1.0, 30.0])) * torch.randn(count, classes, generator=generator)
+    return logits, torch.randint(classes, (count,), generator=generator), classes
+
+
+def naive_calibration(probability: list[float], right: list[bool]) -> float:
+    total = 0.0
+    for number in range(BINS):
+        low, high = number / BINS, (number + 1) / BINS
+        inside = [i for i, p in enumerate(probability) if low < p <= high]
+        if inside:
+            confidence = sum(probability[i] for i in inside) / len(inside)
+            accuracy = sum(right[i] for i in inside) / len(inside)
+            total += len(inside) / len(right) * abs(confidence - accuracy)
+    return total
+
+
+@given(st.lists(st.tuples(st.floats(0.011, 1), st.booleans()), min_size=1, max_size=60))
+def test_calibration_error_is_its_definition(pairs: list[tuple[float, bool]]) -> None:
+    probability, right = [p for p, _ in pairs], [r for _, r in pairs]
+    if any(abs(p * BINS - round(p * BINS)) < 1e-9 for p in probability if p < 1):
+        return  # on a bin's very edge the two may round apart
+    ours = calibration_error(torch.tensor(probability, dtype=torch.float64), torch.tensor(right))
+    assert ours == pytest.approx(naive_calibration(probability, right), abs=1e-9)
+
+
+def test_calibration_of_the_sure() -> None:
+    sure = torch.ones(4, dtype=torch.float64)
+    assert calibration_error(sure, torch.tensor([True] * 4)) == 0
+    assert calibration_error(sure, torch.tensor([False] * 4)) == 1
+
+
+@given(answers())
+def test_every_number_is_its_definition(given_: tuple[torch.Tensor, torch.Tensor, int]) -> None:
+    logits, labels, classes = given_
+    found = judge(logits, labels, classes)
+    predicted = logits.argmax(1).tolist()
+    pairs = list(zip(labels.tolist(), predicted, strict=True))
+    assert found.images == len(pairs)
+    assert found.wrong == sum(a != b for a, b in pairs)
+    assert found.error == found.wrong / found.images
+    for i in range(classes):
+        assert list(found.confusion[i]) == [pairs.count((i, j)) for j in range(classes)]
+        mine = [b for a, b in pairs if a == i]
+        assert found.class_errors[i] == (pytest.approx(sum(b != i for b in mine) / len(mine)) if mine else None)
+    naive = 0.0
+    for row, label in zip(logits.double().tolist(), labels.tolist(), strict=True):
+        top = max(row)
+        naive -= row[label] - top - math.log(sum(math.exp(value - top) for value in row))
+    assert found.nll == pytest.approx(naive / len(pairs), rel=1e-9, abs=1e-12)
+    assert [mistake.image for mistake in found.worst] == sorted(
+        (i for i, (a, b) in enumerate(pairs) if a != b), key=lambda i: -float(logits[i].double().softmax(0).max())
+    )
+    assert all(m.label != m.taken_for == predicted[m.image] for m in found.worst)
+    assert json.loads(json.dumps(found.as_dict()))["wrong"] == found.wrong

@@ -1,0 +1,159 @@
+"""Checkpoints: whole or not at all, and never the only copy at risk."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from fit.bench import trainer
+from rkcnn.error import InputError
+from rkcnn.fit.checkpoint import keep, prune, resume, tensors_of
+from rkcnn.fit.trainer import Trainer
+
+IDENTITY = {"spec": "RKCNN-R-2@k=4", "seed": 3}
+
+
+def advanced(steps: int) -> Trainer:
+    run = trainer()
+    for _ in range(steps):
+        run.learn(*run.prepare())
+        run.step += 1
+    return run
+
+
+def same(one: Trainer, two: Trainer) -> bool:
+    a, b = tensors_of(one), tensors_of(two)
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def test_everything_comes_back(tmp_path: Path) -> None:
+    run, fresh = advanced(2), trainer()
+    keep(tmp_path, run, IDENTITY, [{"loss": 0.5}])
+    history, note = resume(tmp_path, fresh, IDENTITY)
+    assert same(run, fresh)
+    assert (fresh.epoch, fresh.step, history, note) == (0, 2, [{"loss": 0.5}], "")
+
+
+def test_channels_last_comes_back_as_it_was(tmp_path: Path) -> None:
+    run, fresh = advanced(1), trainer()
+    run.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    fresh.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    keep(tmp_path, run, IDENTITY, [])
+    resume(tmp_path, fresh, IDENTITY)
+    weight = fresh.network.get_parameter("preprocessor.conv2.weight")
+    assert weight.is_contiguous(memory_format=torch.channels_last)
+    assert same(run, fresh)
+
+
+def test_the_last_two_are_kept_and_equal_states_are_equal_files(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    for steps in (1, 2, 3):
+        keep(tmp_path / "a", advanced(steps), IDENTITY, [])
+    names = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert names == [f"checkpoint-00000-00000{n}.{end}" for n in (2, 3) for end in ("json", "safetensors")]
+    (tmp_path / "b").mkdir()
+    keep(tmp_path / "b", advanced(3), IDENTITY, [])
+    for name in names[2:]:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+@pytest.mark.parametrize("ending", ["json", "safetensors"])
+@pytest.mark.parametrize("damage", ["flipped", "cut", "gone"])
+def test_a_damaged_newest_one_falls_back_and_says_so(tmp_path: Path, ending: str, damage: str) -> None:
+    keep(tmp_path, advanced(1), IDENTITY, [])
+    keep(tmp_path, advanced(2), IDENTITY, [])
+    path = tmp_path / f"checkpoint-00000-000002.{ending}"
+    content = bytearray(path.read_bytes())
+    if damage == "gone":
+        path.unlink()
+    else:
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content[: len(content) // 2] if damage == "cut" else content)
+    run = trainer()
+    _, note = resume(tmp_path, run, IDENTITY)
+    assert same(run, advanced(1))
+    assert note == (
+        "" if (ending, damage) == ("json", "gone") else "damaged, passed over: checkpoint-00000-000002.json"
+    )
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_after_a_damaged_newest_one_the_next_two_are_kept(tmp_path: Path) -> None:
+    """It is named later than what is written now, and must not pass for the newest."""
+    for steps in (1, 4):
+        keep(tmp_path, advanced(steps), IDENTITY, [])
+    (tmp_path / "checkpoint-00000-000004.safetensors").write_bytes(b"")
+    resume(tmp_path, trainer(), IDENTITY)
+    for steps in (1, 2, 3):
+        keep(tmp_path, advanced(steps), IDENTITY, [])
+        written = range(max(1, steps - 1), steps + 1)
+        assert names_in(tmp_path) == [
+            f"checkpoint-00000-00000{n}.{end}" for n in written for end in ("json", "safetensors")
+        ]
+
+
+def test_what_a_kill_left_behind_goes(tmp_path: Path) -> None:
+    keep(tmp_path, advanced(1), IDENTITY, [])
+    whole = names_in(tmp_path)
+    for name in ("checkpoint-00000-000002.safetensors", ".checkpoint-00000-000002.json.part", "weights.safetensors"):
+        (tmp_path / name).write_bytes(b"")
+    prune(tmp_path)
+    assert names_in(tmp_path) == [*whole, "weights.safetensors"]
+
+
+def test_nothing_sound_left_is_said(tmp_path: Path) -> None:
+    keep(tmp_path, advanced(1), IDENTITY, [])
+    (tmp_path / "checkpoint-00000-000001.json").write_text("{}")
+    with pytest.raises(InputError, match=r"every checkpoint in .* is damaged"):
+        resume(tmp_path, trainer(), IDENTITY)
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
+    keep(tmp_path, advanced(1), IDENTITY, [])
+    with pytest.raises(InputError, match=r"another run \(seed 3 instead of 4\)"):
+        resume(tmp_path, trainer(), {**IDENTITY, "seed": 4})
+
+
+def test_a_checkpoint_of_other_shapes_is_refused(tmp_path: Path) -> None:
+    keep(tmp_path, trainer("RKCNN-R-2@k=6"), IDENTITY, [])
+    with pytest.raises(InputError, match="another version of rkcnn; give --again"):
+        resume(tmp_path, trainer(), IDENTITY)
+
+
+FULL = """
+import sys
+from pathlib import Path
+sys.path[:0] = sys.argv[2:]
+from fit.test_checkpoint import IDENTITY, advanced
+from rkcnn.error import InputError
+from rkcnn.fit.checkpoint import keep
+folder = Path(sys.argv[1])
+keep(folder, advanced(1), IDENTITY, [])
+try:
+    (folder / "filler").write_bytes(bytes(400_000))
+except OSError:
+    pass
+try:
+    keep(folder, advanced(2), IDENTITY, [])
+except InputError as error:
+    print(error)
+print(sorted(path.name for path in folder.iterdir()))
+"""
+
+
+def test_a_full_disk_leaves_the_one_before(tmp_path: Path) -> None:
+    """A small tmpfs in a mount namespace of its own: root can fill it too."""
+    tests = Path(__file__).parents[1]
+    script = f"mount -t tmpfs -o size=384k tmpfs {tmp_path} && exec {sys.executable} - {tmp_path} {tests}"
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", script], input=FULL, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert "the disk is full; free some space there or name another --out" in done.stdout, done.stderr
+    assert "['checkpoint-00000-000001.json', 'checkpoint-00000-000001.safetensors', 'filler']" in done.stdout

@@ -1,0 +1,137 @@
+"""Every engine trains as the plain one does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from fit.bench import RECIPE, trainer
+from rkcnn.error import InputError
+from rkcnn.fit.engine import Compiled, Engine, Graph, start_engine
+from rkcnn.fit.trainer import Trainer
+
+gpu = pytest.mark.gpu
+NETWORKS = ("RKCNN-R-2@k=4", "RKCNN-I-2_2@k=8", "ResNet@k=4", "RKNet-rk4_38@k=4", "CliqueNet-2_2@k=4")
+
+
+def losses(engine: Engine, epochs: int = 2) -> list[float]:
+    """The mean loss of every step so far, after each; the steps include kept partial batches."""
+    run = engine.trainer
+    found = []
+    engine.begin()
+    for _ in range(epochs):
+        run.begin_epoch()
+        engine.follow()
+        for _ in range(run.steps):
+            engine.advance()
+            engine.wait()
+            total, _, seen, _ = run.totals.tolist()
+            found.append(total / seen)
+        run.epoch += 1
+    return found
+
+
+def test_compiled_gives_the_losses_of_eager() -> None:
+    """To 1e-3, relative, over two epochs with a partial batch (rounding grows from 1e-7 by training): two shapes.
+
+    Those of tests/run/test_train.py, so that the kernels, 30 s of a C++ compiler, are made once.
+    """
+    torch._dynamo.reset()
+    recipe = replace(RECIPE, batch=64, padding=4)
+    expected = losses(Engine(trainer(count=400, recipe=recipe)))
+    assert losses(Compiled(trainer(count=400, recipe=recipe))) == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "used", "says"),
+    [
+        ("auto", "RKCNN-R-2@k=4", "eager", ""),
+        ("eager", "RKCNN-R-2@k=4", "eager", ""),
+        ("graph", "ODENet-abm@k=4", "eager", "not graph: a CUDA graph needs a GPU; not compile: the data decides"),
+    ],
+)
+def test_what_is_missing_is_said(kind: str, spec: str, used: str, says: str) -> None:
+    engine, why = start_engine(kind, trainer(spec))
+    assert engine.kind == used
+    assert why.startswith(says)
+
+
+def test_an_unknown_engine_is_refused() -> None:
+    with pytest.raises(InputError, match="engines are auto, eager, compile, graph"):
+        start_engine("warp", trainer())
+
+
+def cuda() -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+
+
+def on_gpu(spec: str, **changes: object) -> Trainer:
+    return trainer(spec, device="cuda", recipe=replace(RECIPE, **changes))  # type: ignore[arg-type]
+
+
+@gpu
+@pytest.mark.parametrize(
+    ("spec", "compiled"), [*((spec, False) for spec in NETWORKS), ("RKCNN-R-2@k=4", True), ("RKCNN-I-2_2@k=8", True)]
+)
+def test_a_graph_gives_the_losses_of_eager(spec: str, compiled: bool) -> None:
+    """fp32 without tf32, over two epochs with a partial batch outside the graph: to 1e-3, relative."""
+    cuda()
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    torch._dynamo.reset()
+    expected = losses(Engine(on_gpu(spec)))
+    found = losses(Graph(on_gpu(spec), compiled=compiled))
+    assert found == pytest.approx(expected, rel=1e-3)
+
+
+@gpu
+def test_warming_up_leaves_no_trace() -> None:
+    """After the first replay the weights are those of one plain step, and the norms saw one batch."""
+    cuda()
+    plain, graphed = Engine(on_gpu("RKCNN-R-2@k=4")), Graph(on_gpu("RKCNN-R-2@k=4"), compiled=False)
+    for engine in (plain, graphed):
+        engine.begin()
+        engine.advance()
+        engine.wait()
+    for a, b in zip(plain.trainer.state(), graphed.trainer.state(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+@gpu
+def test_a_graph_begun_at_a_partial_batch_holds_whole_ones() -> None:
+    cuda()
+    run = on_gpu("RKCNN-R-2@k=4")
+    run.step = run.steps - 1
+    assert len(run.batches.plan(0, run.step)[0]) < run.recipe.batch
+    assert len(Graph(run, compiled=False).indices) == run.recipe.batch
+
+
+@gpu
+def test_dropout_in_a_graph_is_a_function_of_the_step() -> None:
+    cuda()
+    one, two = (Graph(on_gpu("RKCNN-R-2@k=4", dropout=0.3), compiled=False) for _ in range(2))
+    first = losses(one)
+    torch.rand(5, device="cuda")
+    assert losses(two) == pytest.approx(first, rel=1e-4)
+    assert losses(Engine(on_gpu("RKCNN-R-2@k=4", dropout=0.3)))[0] == pytest.approx(first[0], rel=1e-4)
+
+
+@gpu
+@pytest.mark.parametrize("precision", ["tf32", "bf16"])
+def test_lower_precision_stays_close(precision: str) -> None:
+    """The first step to 2 %, relative: bf16 keeps 8 bits."""
+    cuda()
+    expected = losses(Engine(on_gpu("RKCNN-I-2_2@k=8")), epochs=1)
+    found = losses(Graph(on_gpu("RKCNN-I-2_2@k=8", precision=precision)), epochs=1)
+    assert found[0] == pytest.approx(expected[0], rel=0.02)
+
+
+@gpu
+def test_auto_is_a_graph_and_says_why_not() -> None:
+    cuda()
+    assert start_engine("auto", on_gpu("RKCNN-R-2@k=4"))[0].kind == "graph"
+    engine, why = start_engine("auto", on_gpu("ODENet-abm@k=4"))
+    assert engine.kind == "eager"
+    assert "the data decides" in why

@@ -1,0 +1,87 @@
+"""A step is a function of the weights and (seed, epoch, step) alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from fit.bench import RECIPE, trainer
+from rkcnn.fit.trainer import Trainer
+
+
+def steps(run: Trainer, count: int) -> None:
+    for _ in range(count):
+        run.learn(*run.prepare())
+        run.step += 1
+
+
+def test_a_step_by_hand() -> None:
+    """p <- p - lr (g + decay p) for the first step, with the mean loss of the batch."""
+    run = trainer(recipe=replace(RECIPE, weight_decay=0.01, label_smoothing=0.1))
+    before = [p.detach().clone() for p in run.network.parameters()]
+    batch = run.batches.at(0, 0)
+    loss = F.cross_entropy(run.network.train()(batch.pixels), batch.labels, label_smoothing=0.1)
+    gradients = torch.autograd.grad(loss, list(run.network.parameters()))
+    other = trainer(recipe=run.recipe)
+    other.begin_epoch()
+    steps(other, 1)
+    for p, old, g in zip(other.network.parameters(), before, gradients, strict=True):
+        torch.testing.assert_close(p.detach(), old - 0.05 * (g + 0.01 * old), rtol=1e-5, atol=1e-6)
+    mean, wrong, seen, good = other.totals.tolist()
+    assert good == 1
+    assert mean / 16 == pytest.approx(float(loss.detach()), rel=1e-5)
+    assert (0 <= wrong <= 16, seen) == (True, 16)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_the_same_seed_trains_the_same_weights_whatever_else_draws(dropout: float) -> None:
+    recipe = replace(RECIPE, dropout=dropout)
+    one, two = trainer(recipe=recipe), trainer(recipe=recipe)
+    steps(one, 3)
+    torch.rand(7)
+    steps(two, 2)
+    torch.rand(11)
+    steps(two, 1)
+    assert all(torch.equal(a, b) for a, b in zip(one.state(), two.state(), strict=True))
+    other = trainer(seed=4, recipe=recipe)
+    steps(other, 3)
+    assert not all(torch.equal(a, b) for a, b in zip(one.state(), other.state(), strict=True))
+
+
+def test_dropout_differs_from_step_to_step() -> None:
+    run = trainer(recipe=replace(RECIPE, dropout=0.5, lr=0.0, padding=0))
+    losses = []
+    for step in (0, 1):
+        run.step = step
+        run.prepare()
+        run.begin_epoch()
+        run.learn(*run.batches.plan(0, 0))
+        losses.append(float(run.totals[0]))
+    assert losses[0] != losses[1]
+
+
+def test_the_average_follows_the_weights() -> None:
+    run = trainer(recipe=replace(RECIPE, average=0.75))
+    start = [p.clone() for p in run.averaged]
+    steps(run, 1)
+    for mean, old, p in zip(run.averaged, start, run.network.parameters(), strict=True):
+        torch.testing.assert_close(mean, 0.75 * old + 0.25 * p.detach())
+
+
+def test_the_first_step_that_is_not_finite_is_remembered() -> None:
+    run = trainer(recipe=replace(RECIPE, lr=1e4))
+    run.begin_epoch()
+    steps(run, 1)
+    with torch.no_grad():
+        run.network.get_parameter("classifier.weight").fill_(torch.inf)
+    steps(run, 2)
+    assert int(run.totals[3]) == 1
+
+
+def test_an_epoch_ends_after_most_steps() -> None:
+    assert trainer().steps > 2
+    assert trainer(recipe=replace(RECIPE, most_steps=2)).steps == 2
+    assert trainer(recipe=replace(RECIPE, most_steps=10**6)).steps == trainer().steps

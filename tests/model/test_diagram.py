@@ -1,0 +1,94 @@
+"""A score reads what the network reads."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from rkcnn.model.create import create_model
+from rkcnn.model.diagram import Diagram, score
+from rkcnn.model.families import FAMILIES, SOLVERS
+from rkcnn.model.spec import parse
+from rkcnn.model.stage import Stage
+
+EVERY = [
+    f"{'-'.join(filter(None, (family.name, variant, '3' * family.staged)))}@k=4"
+    for family in FAMILIES.values()
+    for variant in family.variants
+]
+
+
+def reads(name: str) -> list[list[str]]:
+    return [list(column.reads) for column in score(parse(name)).columns]
+
+
+def test_one_sweep_by_hand() -> None:
+    first = [["y"], ["y", "x1"], ["y", "x1", "x2"]]
+    assert reads("RKCNN-E-3@k=4") == [*first, ["y", "x1", "x2", "x3"]]
+    assert reads("DenseNet-3@k=4") == reads("RKCNN-E-3@k=4")
+    newest = [["y", "x2", "x3"], ["y", "e1", "x3"], ["y", "e1", "e2"]]
+    guesses = [["y", "x2", "x3"], ["y", "x1", "x3"], ["y", "x1", "x2"]]
+    end = ["y", "e1", "e2", "e3"]
+    assert reads("RKCNN-I-3@k=4") == [*first, *newest, end]
+    assert reads("RKCNN-R-3@k=4") == [*first, *guesses, end]
+    assert reads("CliqueNet-3@k=4") == [*first, *([x for x in seen if x != "y"] for seen in newest), end]
+    assert reads("RKCNN-I-3@k=4,y=off") == reads("CliqueNet-3@k=4")
+
+
+def test_a_second_sweep_reads_the_first() -> None:
+    assert reads("RKCNN-R-2@k=4,sweeps=2")[4:] == [["y", "e2"], ["y", "e1"], ["y", "e1′", "e2′"]]
+    assert reads("RKCNN-I-2@k=4,sweeps=2")[4:] == [["y", "e2"], ["y", "e1′"], ["y", "e1′", "e2′"]]
+    phases = [title for title, _, _ in score(parse("RKCNN-R-2@k=4,sweeps=2")).phases]
+    assert phases == ["Phase I", "Phase II, sweep 1", "Phase II, sweep 2"]
+
+
+@pytest.mark.parametrize("name", ["RKCNN-E-4@k=4", "RKCNN-I-3@k=4", "RKCNN-R-4@k=4", "RKCNN-R-3@k=4,y=off"])
+def test_a_stage_has_room_for_what_its_column_reads(name: str) -> None:
+    stages = [module for module in create_model(name).modules() if isinstance(module, Stage)]
+    assert [4 * len(column) for column in reads(name)[:-1]] == [stage.narrow.in_channels for stage in stages]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_column_reads_lanes_that_are_there(name: str) -> None:
+    sheet = score(parse(name))
+    together = {i for title, first, last in sheet.phases if "Phase" not in title for i in range(first, last + 1)}
+    there = set(sheet.lanes) - {column.writes for column in sheet.columns}
+    assert "y" in there
+    for i, column in enumerate(sheet.columns):
+        assert set(column.reads) <= (set(sheet.lanes) if i in together else there), column
+        there.add(column.writes)
+    assert sheet.columns[-1].writes == "y'"
+    assert len(sheet.lanes) == len(set(sheet.lanes))
+
+
+def increments(sheet: Diagram) -> list[list[float]]:
+    """The weights of f in every column that sums them up to a whole step."""
+    last = [column for column in sheet.columns if column.label in ("+", "predict", "correct")]
+    return [[float(Fraction(weight)) for weight in column.reads.values() if weight] for column in last]
+
+
+@pytest.mark.parametrize("method", SOLVERS)
+def test_the_weights_of_a_step_sum_to_one(method: str) -> None:
+    family = "ODENet" if method in ("ab", "abm") else "RKNet"
+    for weights in increments(score(parse(f"{family}-{method}@k=4"))):
+        assert sum(weights) == pytest.approx(1, abs=0.01)  # three digits each
+
+
+def test_the_paper_s_solvers_by_hand() -> None:
+    third = [column.reads for column in score(parse("RKNet-rk4_38@k=4")).columns]
+    assert third == [
+        {"y": ""},
+        {"y": "", "z1": "1/3"},
+        {"y": "", "z1": "-1/3", "z2": "1"},
+        {"y": "", "z1": "1", "z2": "-1", "z3": "1"},
+        {"y": "", "z1": "1/8", "z2": "3/8", "z3": "3/8", "z4": "1/8"},
+    ]
+    correct = score(parse("ODENet-abm@k=4")).columns[-1].reads
+    assert correct == {"y": "", "f(n+1)": "3/8", "f(n)": "19/24", "f(n-1)": "-5/24", "f(n-2)": "1/24"}
+
+
+def test_a_note_says_what_y_is_where_it_is_more() -> None:
+    assert "velocity" in score(parse("SONODE@k=4")).note
+    assert "3 more channels" in score(parse("ANODE@k=4,p=3")).note
+    assert "1 more channel," in score(parse("ANODE-ab@k=4")).note

@@ -1,0 +1,48 @@
+"""Where a run takes device."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+import torch
+
+from rkcnn.error import InputError
+from rkcnn.run import device
+from rkcnn.run.device import describe_machine, keep_freed_memory, peak_bytes, pick_device, set_precision
+
+
+@pytest.mark.parametrize("name", ["cuda:7", "toaster", "hpu", "cpu:x"])
+def test_a_device_that_is_not_here_is_a_sentence(name: str) -> None:
+    with pytest.raises(InputError, match=f"{name}.*"):
+        pick_device(name)
+
+
+def test_cpu_is_always_here() -> None:
+    assert pick_device("cpu") == torch.device("cpu")
+    assert describe_machine(torch.device("cpu"))["gpu"] is None
+    assert peak_bytes(torch.device("cpu")) > 1 << 20
+
+
+@pytest.mark.parametrize(("precision", "rounds"), [("fp32", False), ("tf32", True), ("bf16", True)])
+def test_precision_is_what_matrix_units_may_round(precision: str, rounds: bool) -> None:
+    set_precision(precision)
+    assert torch.backends.cuda.matmul.allow_tf32 is torch.backends.cudnn.allow_tf32 is rounds
+    set_precision("fp32")
+
+
+def test_freed_memory_is_kept_where_the_c_library_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Glibc:
+        def mallopt(self, parameter: int, value: int) -> int:
+            asked.append((parameter, value))
+            return 1
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: Glibc())
+    monkeypatch.setattr(device.sys, "platform", "linux")  # type: ignore[attr-defined]
+    keep_freed_memory()
+    assert asked == [(-3, 1 << 30), (-1, 1 << 30)]
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: object())  # musl has no such switch
+    keep_freed_memory()
+    assert len(asked) == 2

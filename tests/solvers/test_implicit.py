@@ -1,0 +1,291 @@
+"""Implicit steps: gradients without unrolling, honest figures, and the memory of a whole MNIST batch."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+from torch import Tensor
+
+from rkcnn.solvers.implicit import implicit
+from rkcnn.solvers.methods import METHODS, gauss2, gauss3, lobatto3c, radau3
+from rkcnn.solvers.solver_step import Field, SolverStep
+from rkcnn.solvers.tableau import Tableau
+from solvers.problems import Counted, conv_field, exact, field, greatest, last
+
+IMPLICIT = [method for method in METHODS.values() if method.kind != "explicit"]
+
+
+def dense(weight: Tensor, bias: Tensor) -> Field:
+    return lambda t, y: torch.tanh(y @ weight + t * bias)
+
+
+def dense_problem() -> tuple[Tensor, Tensor, Tensor]:
+    """y, weight, bias."""
+    torch.manual_seed(3)
+    y, bias = torch.randn(2, 3, dtype=torch.float64), torch.randn(3, dtype=torch.float64)
+    return y, torch.randn(3, 3, dtype=torch.float64), bias
+
+
+def unrolled(f: Field, y: Tensor, method: Tableau, iterations: int = 400) -> Tensor:
+    """One step by plain damped iteration, every evaluation kept for backward."""
+    a, b = (torch.tensor(x, dtype=y.dtype) for x in (method.a, method.b))
+    z = torch.zeros(method.stages, *y.shape, dtype=y.dtype)
+    for _ in range(iterations):
+        inner = y + torch.einsum("ij,jnk->ink", a, z)
+        new = torch.stack([f(node, x) for node, x in zip(method.c, inner, strict=True)])
+        z = (z + new) / 2
+    return y + torch.einsum("i,ink->nk", b, z)
+
+
+@pytest.mark.parametrize(("method", "steps"), [*((method, 1) for method in IMPLICIT), (radau3, 2)])
+def test_gradient_is_the_finite_difference(method: Tableau, steps: int) -> None:
+    inputs = tuple(x.requires_grad_() for x in dense_problem())
+
+    def end(y: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        f = dense(weight, bias)
+        moment = last(implicit(f, y, method, (weight, bias), steps, tol=1e-13, max_iterations=100))
+        assert bool(moment.converged)
+        return moment.y
+
+    assert torch.autograd.gradcheck(end, inputs, eps=1e-6, atol=1e-7, rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", [gauss3, radau3, lobatto3c], ids=lambda method: method.name)
+def test_solution_and_gradient_are_those_of_an_unrolled_solve(method: Tableau) -> None:
+    y, weight, bias = (x.requires_grad_() for x in dense_problem())
+    f = dense(weight, bias)
+    ours = last(implicit(f, y, method, (weight, bias), tol=1e-13, max_iterations=100)).y
+    theirs = unrolled(f, y, method)
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-11)
+    mine, plain = (torch.autograd.grad(x.square().sum(), (y, weight, bias)) for x in (ours, theirs))
+    torch.testing.assert_close(mine, plain, rtol=0, atol=1e-10)
+
+
+def test_radau3_agrees_with_scipy_on_a_fine_grid() -> None:
+    y, weight, bias = dense_problem()
+    f = dense(weight, bias)
+
+    def flat(t: float, x: Tensor) -> Tensor:
+        return f(t, torch.as_tensor(x).reshape(y.shape)).reshape(-1)
+
+    expected = solve_ivp(flat, (0, 1), y.reshape(-1), "Radau", rtol=1e-9, atol=1e-9).y[:, -1]
+    found = last(implicit(f, y, radau3, steps=16, tol=1e-13)).y
+    torch.testing.assert_close(found.reshape(-1), torch.as_tensor(expected), rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("wants", [(True, False, False), (False, True, False), (False, False, True)])
+def test_only_what_wants_a_gradient_gets_one(wants: tuple[bool, ...]) -> None:
+    y, weight, bias = (x.requires_grad_() if want else x for x, want in zip(dense_problem(), wants, strict=True))
+    last(implicit(dense(weight, bias), y, gauss2, (weight, bias))).y.sum().backward()
+    assert tuple(x.grad is not None for x in (y, weight, bias)) == wants
+
+
+@given(st.sampled_from(IMPLICIT), st.integers(1, 3), st.floats(1e-10, 0.9))
+def test_counts_evaluations(method: Tableau, steps: int, tol: float) -> None:
+    f = Counted()
+    moment = last(implicit(f, exact(0), method, steps=steps, tol=tol))
+    iterations = greatest(moment.iterations)
+    assert greatest(moment.evaluations) == f.calls == steps + method.stages * iterations
+    assert bool(moment.converged)
+    assert moment.residual is not None
+    assert float(moment.residual) < tol * 10  # tol + tol |slope|, |slope| < 9
+
+
+@given(st.floats(1e-12, 1e-3))
+@settings(max_examples=20)
+def test_the_stage_equations_hold_to_the_tolerance(tol: float) -> None:
+    y = exact(0)
+    moment = last(implicit(field, y, radau3, tol=tol))
+    z = [e / b for e, b in zip(moment.increments, radau3.b, strict=True)]
+    for row, node, slope in zip(radau3.a, radau3.c, z, strict=True):
+        inner = y + sum(w * other for w, other in zip(row, z, strict=True))
+        assert float((field(node, inner) - slope).abs().max()) < 20 * tol
+
+
+def test_increments_sum_to_the_change() -> None:
+    y = exact(0)
+    for moment in implicit(field, y, lobatto3c, steps=3):
+        torch.testing.assert_close(y + sum(moment.increments), moment.y, rtol=0, atol=1e-15)
+        y = moment.y
+
+
+def test_at_solution_sees_every_solved_stage_once_a_step() -> None:
+    """That is where batch norm may touch its buffers; what it returns changes nothing."""
+    seen: list[tuple[Tensor, Tensor]] = []
+
+    def touch(t: float | Tensor, y: Tensor) -> Tensor:
+        assert not torch.is_grad_enabled()
+        assert isinstance(t, Tensor)
+        seen.append((t, y))
+        return torch.full_like(y, torch.nan)
+
+    y = exact(torch.tensor([0.0, 0.3, 0.6]))
+    moments = list(implicit(field, y, radau3, steps=2, tol=1e-12, at_solution=touch))
+    plain = list(implicit(field, y, radau3, steps=2, tol=1e-12))
+    assert len(seen) == 2
+    for n, (moment, without, (times, states)) in enumerate(zip(moments, plain, seen, strict=True)):
+        torch.testing.assert_close(moment.y, without.y, rtol=0, atol=0)
+        assert greatest(moment.evaluations) == greatest(without.evaluations) + 3 * (n + 1)
+        nodes = torch.tensor([(n + c) / 2 for c in radau3.c], dtype=y.dtype)
+        torch.testing.assert_close(times.reshape(3, 3), nodes[:, None].expand(3, 3))
+        slopes = torch.cat([e / (b / 2) for e, b in zip(moment.increments, radau3.b, strict=True)])
+        torch.testing.assert_close(field(times, states), slopes, rtol=0, atol=1e-10)  # the stage equations
+
+
+def stiff(t: float | Tensor, y: Tensor) -> Tensor:
+    """Lipschitz constant 200."""
+    return 4 * torch.sin(50 * y + t)
+
+
+@pytest.mark.parametrize("per_image", [False, True])
+@pytest.mark.parametrize("budget", [1, 5, 30])
+def test_what_cannot_converge_says_so_and_stops_at_its_budget(budget: int, per_image: bool) -> None:
+    f = Counted(stiff)
+    y = torch.linspace(0, 1, 8, dtype=torch.float64).reshape(4, 2).requires_grad_()
+    moment = last(implicit(f, y, radau3, max_iterations=budget, per_image=per_image))
+    assert torch.as_tensor(moment.converged).tolist() == [False] * (4 if per_image else 1)
+    assert f.calls == 1 + 3 * budget == greatest(moment.evaluations)
+    assert bool(moment.y.isfinite().all())
+    moment.y.sum().backward()  # the same formula at the last iterate; its own solve can't diverge
+    assert y.grad is not None
+    assert bool(y.grad.isfinite().all())
+    assert moment.backward is not None
+    assert moment.backward.products == 4 * budget + 1
+    assert float(y.grad.abs().max()) < 1e3
+
+
+def test_a_step_that_failed_is_not_forgotten() -> None:
+    def f(t: float | Tensor, y: Tensor) -> Tensor:
+        return stiff(t, y) if float(t) < 0.5 else -y
+
+    moments = list(implicit(f, exact(0), gauss2, steps=4, max_iterations=8))
+    assert not any(bool(moment.converged) for moment in moments)
+    assert greatest(moments[-1].iterations) < 4 * 8  # the steps after it did converge
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_what_is_not_finite_is_reported(bad: float) -> None:
+    y = exact(0).requires_grad_()
+    moment = last(implicit(lambda t, y: y * bad, y, radau3))
+    assert not bool(moment.converged)
+    assert moment.residual is not None
+    assert not bool(moment.residual.isfinite())
+    assert greatest(moment.iterations) == 1
+    moment.y.sum().backward()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_per_image_knows_no_neighbours(dtype: torch.dtype) -> None:
+    """Even where a neighbour is chaotic or is not a number."""
+
+    def f(t: float | Tensor, y: Tensor) -> Tensor:
+        return torch.cat([torch.sin(y[:, 1:] * y[:, :1] + t), 0 * y[:, 1:]], 1)  # the rate is a state
+
+    batch = torch.tensor([[0.5, 0.1], [0.4, 2.0], [1.0, 90.0], [float("nan"), 1.0], [0.1, 0.9]], dtype=dtype)
+    together = last(implicit(f, batch, radau3, steps=2, tol=1e-4, per_image=True))
+    converged = torch.as_tensor(together.converged)
+    checked = [0, 1, 3, 4]  # image 2 is chaotic: another order of a sum, another path, and luck decides
+    assert converged[checked].tolist() == [True, True, False, True]
+    for i in checked:
+        alone = last(implicit(f, batch[i : i + 1], radau3, steps=2, tol=1e-4, per_image=True))
+        if converged[i]:
+            torch.testing.assert_close(alone.y[0], together.y[i], rtol=0, atol=1e-6)
+        for name in ("evaluations", "iterations", "converged"):
+            assert getattr(alone, name).item() == getattr(together, name)[i].item()
+
+
+def test_the_gradient_is_better_than_a_coarse_solution() -> None:
+    """With the paper's tol = 0.5 the backward solve is still that of the last iterate, to 1e-4."""
+    conv, f = conv_field()
+    moment = last(implicit(f, torch.randn(2, 4, 5, 5), radau3, tuple(conv.parameters()), tol=0.5))
+    moment.y.square().sum().backward()
+    assert moment.backward is not None
+    assert bool(moment.backward.converged)
+    assert greatest(moment.iterations) < moment.backward.products < 20
+    assert moment.backward.evaluations == 3
+
+
+def solved(f: Field, conv: torch.nn.Conv2d) -> Iterator[SolverStep]:
+    return implicit(f, torch.randn(2, 4, 5, 5), radau3, tuple(conv.parameters()), steps=2)
+
+
+def test_nothing_outlives_a_step() -> None:
+    """A cycle from the graph to its own output would keep every step's stages until a collection."""
+    conv, f = conv_field()
+    counted = Counted(f)
+    alive = weakref.ref(counted)
+    gc.disable()
+    try:
+        moment = last(solved(counted, conv))
+        moment.y.sum().backward()
+        del moment, counted
+        assert alive() is None
+    finally:
+        gc.enable()
+
+
+def test_on_meta_it_takes_the_least_path() -> None:
+    f = Counted(lambda t, y: y + 1)
+    moment = last(implicit(f, torch.empty(2, 3, device="meta"), radau3))
+    assert moment.y.is_meta
+    assert f.calls == greatest(moment.evaluations) == 4
+
+
+MEMORY_SCRIPT = """
+    import sys, torch
+    from pathlib import Path
+    from rkcnn.solvers.implicit import implicit
+    from rkcnn.solvers.methods import radau3
+
+    def peak():  # not ru_maxrss, which a child inherits from its parent
+        line = next(x for x in Path("/proc/self/status").read_text().splitlines() if x.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    conv = torch.nn.Conv2d(32, 32, 3, padding=1)
+    y = torch.randn(128, 32, 6, 6, requires_grad=True)
+
+    def solve(tol, budget):
+        f = lambda t, y: torch.tanh(conv(y) + t)
+        *_, moment = implicit(f, y, radau3, tuple(conv.parameters()), tol=tol, max_iterations=budget)
+        (moment.y ** 2).mean().backward()
+        return int(moment.iterations), bool(moment.converged)
+
+    print(*solve(1e-5, 30), peak())
+    print(*solve(0.0, 10), peak())
+    print(*solve(0.0, 50), peak())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_batch_of_mnist_by_radau3_takes_under_2_gb() -> None:
+    """147,456 unknowns, forward and backward; memory does not grow with the iterations."""
+    source = Path(__file__).parents[2] / "src"
+    out = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(MEMORY_SCRIPT)],
+        env={**os.environ, "PYTHONPATH": str(source), "OMP_NUM_THREADS": "1"},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    (iterations, converged, peak), (few, _, small), (many, _, large) = map(str.split, out.splitlines())
+    assert converged == "True"
+    assert int(iterations) < 20
+    assert float(peak) < 2048  # MB, with torch itself; measured 340
+    assert (few, many) == ("10", "50")
+    assert (
+        float(large) - float(small) < 40
+    )  # a copy of the stages kept by each of 40 iterations: 68 MB; malloc alone: up to 18

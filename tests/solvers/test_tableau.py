@@ -1,0 +1,120 @@
+"""A tableau that is wrong does not exist."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rkcnn.error import InputError
+from rkcnn.solvers.methods import METHODS, dopri5, euler, gauss3, heun, rk4, tsit5
+from rkcnn.solvers.tableau import Tableau
+
+methods = st.sampled_from(list(METHODS.values()))
+shifts = st.floats(1e-6, 1e3, exclude_min=True).flatmap(lambda size: st.sampled_from([size, -size]))
+
+
+def shifted(row: Sequence[float], i: int, by: float) -> tuple[float, ...]:
+    return (*row[:i], row[i] + by, *row[i + 1 :])
+
+
+def perturbed(method: Tableau, part: str, i: int, j: int, by: float) -> dict[str, Any]:
+    """The change of one coefficient, as dataclasses.replace takes it."""
+    if part != "a":
+        return {part: shifted(getattr(method, part), i, by)}
+    return {"a": (*method.a[:i], shifted(method.a[i], j, by), *method.a[i + 1 :])}
+
+
+@given(methods, st.data(), shifts)
+def test_refuses_any_perturbed_coefficient(method: Tableau, data: st.DataObject, by: float) -> None:
+    part = data.draw(st.sampled_from(["a", "b", "c"] + ["embedded"] * (method.embedded is not None)))
+    i, j = (data.draw(st.integers(0, method.stages - 1)) for _ in "ij")
+    with pytest.raises(InputError, match=f"tableau {method.name}"):
+        dataclasses.replace(method, **perturbed(method, part, i, j, by))
+
+
+@given(methods.filter(lambda method: method.order > 1), st.data(), shifts)
+def test_refuses_a_stage_moved_with_its_node(method: Tableau, data: st.DataObject, by: float) -> None:
+    """The row sums hold, so that only the order conditions can see it."""
+    i = data.draw(st.sampled_from([i for i, b in enumerate(method.b) if b != 0]))
+    j = data.draw(st.integers(0, method.stages - 1))
+    change = perturbed(method, "a", i, j, by)
+    with pytest.raises(InputError, match="order condition"):
+        dataclasses.replace(method, **change, c=tuple(sum(row) for row in change["a"]))
+
+
+@given(methods)
+def test_accepts_its_order_and_every_lower_one(method: Tableau) -> None:
+    for order in range(1, method.order + 1):
+        dataclasses.replace(method, order=order)
+
+
+@pytest.mark.parametrize("method", list(METHODS.values()), ids=list(METHODS))
+def test_refuses_the_next_order(method: Tableau) -> None:
+    with pytest.raises(InputError, match="order condition fails"):
+        dataclasses.replace(method, order=method.order + 1)
+
+
+def test_gauss3_is_of_order_6_not_7() -> None:
+    assert dataclasses.replace(gauss3, order=6) == gauss3
+    with pytest.raises(InputError, match="order 7"):
+        dataclasses.replace(gauss3, order=7)
+
+
+@pytest.mark.parametrize("pair", [dopri5, tsit5], ids=lambda pair: pair.name)
+def test_embedded_weights_have_their_own_order(pair: Tableau) -> None:
+    assert (pair.order, pair.embedded_order) == (5, 4)
+    with pytest.raises(InputError, match="embedded weights claimed to be of order 5"):
+        dataclasses.replace(pair, embedded_order=5)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"a": ((0.0,),)}, "disagree in size"),
+        ({"a": ((0.0, 0.0), (1.0,))}, "disagree in size"),
+        ({"b": (1.0,)}, "disagree in size"),
+        ({"c": (0.0, 1.0, 1.0)}, "disagree in size"),
+        ({"a": (), "b": (), "c": ()}, "disagree in size"),
+        ({"embedded": (1.0,), "embedded_order": 1}, "1 embedded weights given for 2 stages"),
+        ({"embedded": (1.0, 0.0)}, "order 0"),
+        ({"order": 0}, "an order is 1 or more"),
+        ({"b": (float("nan"), 0.5)}, "finite"),
+        ({"a": ((0.0, 0.0), (float("nan"), 0.0))}, "finite"),
+        ({"c": (0.0, float("inf"))}, "finite"),
+        ({"embedded": (float("nan"), 0.0), "embedded_order": 1}, "finite"),
+    ],
+)
+def test_bad_sizes_and_numbers_are_one_sentence(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        dataclasses.replace(heun, **change)
+    assert str(caught.value).startswith("tableau heun: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_kinds() -> None:
+    kinds = {name: method.kind for name, method in METHODS.items()}
+    implicit = {"gauss2", "gauss3", "radau2", "radau3", "lobatto3c"}
+    assert {name for name, kind in kinds.items() if kind == "fully implicit"} == implicit
+    assert {name for name, kind in kinds.items() if kind == "diagonally implicit"} == {"gauss1"}
+
+
+def test_last_stage() -> None:
+    assert {n for n, m in METHODS.items() if m.stiffly_accurate} == {
+        *("dopri5", "tsit5", "radau2", "radau3", "lobatto3c")
+    }
+    assert {n for n, m in METHODS.items() if m.first_same_as_last} == {"dopri5", "tsit5"}
+    trapezium = Tableau("trapezium", 2, a=((0.0, 0.0), (0.5, 0.5)), b=(0.5, 0.5), c=(0.0, 1.0))
+    assert trapezium.first_same_as_last
+    assert trapezium.kind == "diagonally implicit"
+
+
+def test_is_a_value() -> None:
+    assert dataclasses.replace(rk4) == rk4
+    assert len({rk4, dataclasses.replace(rk4), euler}) == 2
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        rk4.order = 5  # type: ignore[misc]
