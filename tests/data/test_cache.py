@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rkcnn.data import cache
 from rkcnn.data.read.part import Part
 from rkcnn.error import InputError
 
