@@ -6,19 +6,19 @@ from dataclasses import replace
 from typing import Any
 
 from rkcnn.fit.recipe import recipe_of
-from rkcnn.record.result import Result
+from rkcnn.record.result import Epoch, Result
 from rkcnn.record.run import Run
 
 
 def outcome(errors: tuple[float, ...] = (0.5, 0.02, 0.03), **changes: Any) -> Result:
     """A finished run of `mini` with those test errors, and anything else changed."""
     recipe = recipe_of("mini", {"epochs": str(max(1, len(errors)))})
-    epochs = [
-        {"number": i, "loss": 3 * error, "error": error / 2, "lr": recipe.lr_at(i, 0, 1), "test_error": error}
+    epochs = tuple(
+        Epoch(i, loss=3 * error, error=error / 2, lr=recipe.lr_at(i, 0, 1), test_error=error)
         for i, error in enumerate(errors)
-    ]
+    )
     made = Result(
-        run=Run("mnist-mini", "ResNet@k=4", recipe, 0).as_dict(),
+        run=Run("mnist-mini", "ResNet@k=4", recipe, 0),
         status="finished",
         error=errors[-1] if errors else None,
         error_best=min(errors, default=None),

@@ -18,7 +18,7 @@ def test_train_is_the_room_and_called_the_function(tmp_path: Path) -> None:
     result = rkcnn.train("ResNet@k=4", data="mnist-mini", recipe=recipe, seed=3, out=tmp_path)
     assert isinstance(result, Result)
     assert result.finished
-    assert result.run["seed"] == 3
+    assert result.run.seed == 3
     assert (tmp_path / "mnist-mini/ResNet@k=4/mini,epochs=1,batch=1000/seed-3/weights.safetensors").exists()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from rkcnn import __version__
-from rkcnn.model.catalogue import list_models
+from rkcnn.record.tables import list_models
 
 ROOT = Path(__file__).parents[1]
 

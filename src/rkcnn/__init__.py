@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rkcnn.model.catalogue import list_models as list_models
     from rkcnn.model.create import create_model as create_model
+    from rkcnn.record.tables import list_models as list_models
     from rkcnn.run.train import train_one as train
 
 __version__ = "0.1.0"
@@ -20,7 +20,7 @@ __all__ = ["create_model", "list_models", "train"]
 
 _HOMES = {
     "create_model": "rkcnn.model.create",
-    "list_models": "rkcnn.model.catalogue",
+    "list_models": "rkcnn.record.tables",
 }
 
 

@@ -11,7 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from rkcnn.model.catalogue import FIXED, list_models
+from rkcnn.model.catalogue import FIXED
+from rkcnn.record.tables import list_models
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rkcnn.cli.models import SECTIONS, print_tables
-from rkcnn.model.catalogue import list_models
+from rkcnn.cli.models import print_tables
+from rkcnn.record.tables import PAPER_TABLES, list_models
 from rkcnn.report.paper import SLIPS, TABLES, agrees
 
 Rows = list[dict[str, Any]]
@@ -57,7 +57,7 @@ def test_the_tables_show_every_name_whole(
     out = capsys.readouterr().out
     lines = out.splitlines()
     assert "…" not in out
-    assert {section.title for section in SECTIONS.values()} <= {line.strip() for line in lines}
+    assert {section.title for section in PAPER_TABLES.values()} <= {line.strip() for line in lines}
     firsts = [line.split()[0] for line in lines if line.strip()]
     assert all(firsts.count(row["name"]) == sum(row["name"] == r["name"] for r in rows) for row in rows)
 

@@ -20,7 +20,7 @@ def put(folder: Path, content: bytes) -> None:
 
 def test_a_table_by_name_that_cuts_nothing_off(rkcnn: Run, tmp_path: Path) -> None:
     far = outcome(status="diverged: at step 3", error=None, error_best=None, epochs=[])
-    far.run["data"] = "npz:/a/very/long/path/" + "x" * 100
+    far.run.data = "npz:/a/very/long/path/" + "x" * 100
     put(tmp_path / "b", far.to_json())
     put(tmp_path / "a" / "seed-0", outcome().to_json())
     code, out, err = rkcnn("runs", "--from", str(tmp_path))

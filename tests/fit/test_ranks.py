@@ -136,7 +136,7 @@ def test_stopped_then_killed_then_resumed_on_two_machines_nothing_is_lost(compar
     assert not elsewhere.exists()  # only rank 0 wrote
     one, two = only_result(compared, spec), only_result(out, spec)
     assert (one / "weights.safetensors").read_bytes() == (two / "weights.safetensors").read_bytes()
-    losses = [[epoch["loss"] for epoch in json.loads((f / "result.json").read_text())["epochs"]] for f in (one, two)]
+    losses = [[epoch.loss for epoch in json.loads((f / "result.json").read_text())["epochs"]] for f in (one, two)]
     assert losses[0] == losses[1]
 
 

@@ -7,8 +7,8 @@ import torch
 
 import rkcnn
 from rkcnn.error import InputError
-from rkcnn.model.catalogue import list_models
 from rkcnn.model.published.originals import PUBLISHED
+from rkcnn.record.tables import list_models
 
 
 @pytest.mark.parametrize("name", list_models())

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rkcnn.error import InputError
-from rkcnn.model.catalogue import list_models
 from rkcnn.model.families import CHOICES, COUNTS, FAMILIES, SWITCHES, least_steps, options_of
 from rkcnn.model.spec import ModelSpec, parse
+from rkcnn.record.tables import list_models
 
 
 @st.composite

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rkcnn.error import InputError
-from rkcnn.model.catalogue import list_models
 from rkcnn.model.spec import parse
-from rkcnn.record.tables import PRESETS, TABLES, find_table
+from rkcnn.record.tables import PRESETS, TABLES, find_table, list_models
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -80,3 +79,25 @@ def test_every_table_has_a_control_of_its_data() -> None:
     controls = {name: table.control for name, table in TABLES.items()}
     assert controls["sota-mnist"] == controls["norms"] == controls["mnist"] == "Identity@k=32"
     assert controls["ablation"] == controls["svhn"] == "Identity@k=120_120_120"
+
+
+def test_the_paper_has_as_many_rows() -> None:
+    """18, 16, 6 and 15 rows, and the control that we add to the first two."""
+    assert {name: len(table.specs) for name, table in TABLES.items() if table.paper} == {
+        "mnist": 19,
+        "svhn": 17,
+        "cifar10": 17,
+        "cifar100": 17,
+        "sota-mnist": 6,
+        "sota-svhn": 15,
+        "sota-cifar10": 15,
+        "sota-cifar100": 15,
+    }
+
+
+def test_list_models_lists_each_once() -> None:
+    names = list_models()
+    assert len(names) == len(set(names)) == 19 + 17 + 3 + 15
+    assert list_models("mnist") == list(TABLES["mnist"].specs)
+    with pytest.raises(InputError, match="tables are mnist"):
+        list_models("imagenet")

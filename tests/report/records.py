@@ -37,7 +37,7 @@ def put_records(
         runs = TABLES[table].runs(preset, spec, max(1, len(values)))
         for run, error in zip(runs, values, strict=True):
             made = _diverged() if error is None else outcome((0.1, error - 0.0002, error))
-            made = replace(made, **{"run": run.as_dict(), "machine": ALONE, **changes})
+            made = replace(made, **{"run": run, "machine": ALONE, **changes})
             at = folder / run.folder
             at.mkdir(parents=True)
             (at / "result.json").write_bytes(made.to_json())

@@ -9,19 +9,14 @@ from pathlib import Path
 import pytest
 
 from rkcnn.error import InputError
-from rkcnn.model import catalogue
 from rkcnn.model.spec import parse
+from rkcnn.record.tables import PAPER_TABLES
 from rkcnn.report.cells import cells
 
 SHARED = Path(os.environ.get("RKCNN_SHARED", Path(__file__).parents[3] / "shared"))
 PAPER = SHARED / "paper" / "rkcnn-paper.tex"
 
-NAMES = {
-    "tb:MNIST": catalogue.MNIST,
-    "tb:cifar": catalogue.THREE_PERIODS,
-    "tb:MNIST_sota": catalogue.SOTA_MNIST,
-    "tb:cifar_sota": catalogue.SOTA_THREE_PERIODS,
-}
+NAMES = {label: table.specs for label, table in PAPER_TABLES.items()}
 HEADS = {  # what stands above each column, in order
     "tb:MNIST": "Model,k,FLOPs M,Memory MiB,Params K,Error %",
     "tb:cifar": "Model,k_1,k_2,k_3,FLOPs G,Mem M,Params M,Error %,Error %,Params M,Error %",

@@ -11,7 +11,7 @@ import pytest
 from rkcnn.model.spec import parse
 from rkcnn.record.tables import TABLES
 from rkcnn.report.claims import CLAIMS, Claim, Comparison, Key
-from rkcnn.report.errors import PLACES, printed_error
+from rkcnn.report.errors import printed_error
 
 SHARED = Path(os.environ.get("RKCNN_SHARED", Path(__file__).parents[3] / "shared"))
 PAPER = SHARED / "paper" / "rkcnn-paper.tex"
@@ -39,7 +39,8 @@ def test_comparisons_are_between_rows_of_one_table(claim: Claim) -> None:
     for table, first, second in comparisons:
         assert first != second
         assert {first, second} <= {*TABLES[table].specs}
-        assert table not in PLACES or PLACES[table][0] in claim.tables
+        paper = TABLES[table].paper
+        assert paper is None or paper.label in claim.tables
 
 
 @pytest.mark.parametrize(
@@ -66,7 +67,9 @@ def test_nothing_is_left_out(claim: str, number: int) -> None:
 def test_the_papers_own_means_lie_as_it_claims(claim: str) -> None:
     """Else we have misread the claim."""
     for table, *names in BY_ID[claim].compare(()):
-        first, second = (printed_error(PLACES[table][0], name, PLACES[table][1]) for name in names)
+        paper = TABLES[table].paper
+        assert paper is not None
+        first, second = (printed_error(paper.label, name, TABLES[table].data) for name in names)
         assert first is not None
         assert second is not None
         assert first.mean is not None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rkcnn.model.catalogue import SOTA_MNIST
 from rkcnn.model.create import create_model
+from rkcnn.record.tables import TABLES
 from rkcnn.report.counted import COUNTED
 
 
 def test_every_network_of_the_table_is_counted() -> None:
-    assert tuple(COUNTED) == SOTA_MNIST
+    assert tuple(COUNTED) == TABLES["sota-mnist"].specs
 
 
 @pytest.mark.parametrize("name", COUNTED)

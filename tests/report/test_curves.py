@@ -62,7 +62,7 @@ def test_any_course_can_be_drawn(tmp_path: Path, errors: tuple[float, ...]) -> N
 
 def test_a_validation_run_and_a_dollar_in_its_path(tmp_path: Path) -> None:
     made = outcome()
-    made.run["data"] = "npz:$a$/x_y.npz~validation-50"
+    made.run.data = "npz:$a$/x_y.npz~validation-50"
     svg, _ = save_figure(draw_curves(made), tmp_path / "curves")
     assert "npz:$a$/x_y.npz~validation-50" in words(svg)
     assert "validation" in words(svg).split()
@@ -71,7 +71,7 @@ def test_a_validation_run_and_a_dollar_in_its_path(tmp_path: Path) -> None:
 def test_a_learning_rate_that_moves_all_the_time_is_not_written_out(tmp_path: Path) -> None:
     made = outcome((0.5,) * 20)
     for number, epoch in enumerate(made.epochs):
-        epoch["lr"] = 0.1 * number
+        epoch.lr = 0.1 * number
     svg, _ = save_figure(draw_curves(made), tmp_path / "curves")
     assert "lr " not in words(svg)
 

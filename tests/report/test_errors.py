@@ -7,9 +7,9 @@ from math import sqrt
 import pytest
 
 from rkcnn.error import InputError
-from rkcnn.model import catalogue
+from rkcnn.record.tables import TABLES
 from rkcnn.report.cells import cells
-from rkcnn.report.errors import COLUMNS, PLACES, PrintedError, printed_error
+from rkcnn.report.errors import COLUMNS, PrintedError, printed_error
 
 FOUND = {
     (cell.table, cell.row, cell.column): printed_error(cell.table, cell.row, cell.column)
@@ -85,10 +85,11 @@ def test_the_reasons_behind_quoted_numbers_add_up() -> None:
 
 
 def test_every_table_to_reproduce_has_its_place() -> None:
-    assert set(PLACES) == set(catalogue.TABLES)
-    for table, (key, column) in PLACES.items():
-        for name in catalogue.TABLES[table]:
-            assert (printed_error(key, name, column) is None) == name.startswith("Identity"), (table, name)
+    for table in TABLES.values():
+        for name in table.specs if table.paper else ():
+            assert table.paper is not None
+            error = printed_error(table.paper.label, name, table.data)
+            assert (error is None) == name.startswith("Identity"), (table, name)
 
 
 def test_a_column_that_is_no_data_set_is_a_sentence() -> None:

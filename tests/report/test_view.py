@@ -82,7 +82,7 @@ def test_results_by_other_recipes_are_counted_apart(tmp_path: Path) -> None:
 def test_all_seeds_count_also_those_beyond_the_tables(tmp_path: Path) -> None:
     put_records(tmp_path, {"ResNet@k=32": (0.004, 0.0041, 0.0042, 0.0043, 0.0044, 0.0045, 0.009)})
     one = row(tmp_path, "ResNet@k=32")
-    assert ([result.run["seed"] for result in one.results], one.missing) == ([0, 1, 2, 3, 4, 5, 6], 0)
+    assert ([result.run.seed for result in one.results], one.missing) == ([0, 1, 2, 3, 4, 5, 6], 0)
     assert one.last
     assert one.last.mean == pytest.approx((0.0255 + 0.009) / 7)
     put_records(tmp_path, {"ResNet@k=32": (0.3, 0.4, 0.5)}, preset="smoke")
@@ -95,7 +95,7 @@ def test_any_seeds_make_up_the_tables_number(tmp_path: Path) -> None:
     for at in folders[2:7]:
         (at / "result.json").unlink()
     one = row(tmp_path, "ResNet@k=32")
-    assert ([result.run["seed"] for result in one.results], one.missing) == ([0, 1, 7], 2)
+    assert ([result.run.seed for result in one.results], one.missing) == ([0, 1, 7], 2)
 
 
 def test_what_survives_of_a_row_is_not_whole(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_a_cluster_of_its_own_trains_as_at_home_though_a_worker_is_killed(
     assert second.share >= share_at(stood), "it went on, and not from the beginning"
     result, known = (read_result(folder / runs[0].folder / "result.json") for folder in (out, home))
     assert ends.error == result.error == known.error
-    assert [epoch["loss"] for epoch in result.epochs] == [epoch["loss"] for epoch in known.epochs]
+    assert [epoch.loss for epoch in result.epochs] == [epoch.loss for epoch in known.epochs]
     assert result.machine["threads"] == 1
     assert same_files(runs[0], out, home)
     assert len(list((out / runs[0].folder).glob("checkpoint-*"))) == 4

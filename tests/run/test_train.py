@@ -142,7 +142,7 @@ class Count(Observer):
     def begins(self, job: Job, note: str) -> None:
         self.notes.append(note)
 
-    def epoch(self, job: Job, epoch: dict[str, Any]) -> None:
+    def epoch(self, job: Job, epoch: Epoch) -> None:
         self.epochs += 1
 
 
@@ -153,13 +153,13 @@ def test_a_finished_run_is_not_run_again_unless_asked(digits: str, tmp_path: Pat
     three = go(digits, tmp_path, observer=third, again=True)
     assert (first.epochs, second.epochs, third.epochs) == (3, 0, 3)
     assert one == two
-    assert three.epochs[-1]["loss"] == one.epochs[-1]["loss"]
+    assert three.epochs[-1].loss == one.epochs[-1].loss
 
 
 class Stop(Observer):
     """Asks for a stop after the first epoch, as a signal would."""
 
-    def epoch(self, job: Job, epoch: dict[str, Any]) -> None:
+    def epoch(self, job: Job, epoch: Epoch) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -204,8 +204,8 @@ def test_a_run_that_goes_on_has_its_whole_time_and_says_whose_source(
     count = Count()
     result = go(digits, tmp_path, observer=count)
     assert "1 of its epochs were made by other source" in count.notes[0]
-    assert [epoch["source"] for epoch in result.epochs] == ["0123456789abcdef", source_hash(), source_hash()]
-    assert result.images_per_second == pytest.approx(1200 / sum(epoch["seconds"] for epoch in result.epochs))
+    assert [epoch.source for epoch in result.epochs] == ["0123456789abcdef", source_hash(), source_hash()]
+    assert result.images_per_second == pytest.approx(1200 / sum(epoch.seconds for epoch in result.epochs))
 
 
 def test_it_can_be_called_from_another_thread(digits: str, tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_it_can_be_called_from_another_thread(digits: str, tmp_path: Path) -> No
 
 def test_ctrl_c_is_pythons_own_to_a_caller(digits: str, tmp_path: Path) -> None:
     class Interrupt(Observer):
-        def epoch(self, job: Job, epoch: dict[str, Any]) -> None:
+        def epoch(self, job: Job, epoch: Epoch) -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
@@ -248,14 +248,14 @@ def test_a_loss_that_is_not_finite_is_a_result(digits: str, tmp_path: Path) -> N
 
 def test_seeds_are_runs_of_their_own(digits: str, tmp_path: Path) -> None:
     results = train(SPEC, digits, recipe_of("mini", CHANGES), seeds=(0, 1), out=tmp_path)
-    assert [result.run["seed"] for result in results] == [0, 1]
-    assert results[0].epochs[-1]["loss"] != results[1].epochs[-1]["loss"]
-    assert go(digits, tmp_path / "alone").epochs[-1]["loss"] == results[0].epochs[-1]["loss"]
+    assert [result.run.seed for result in results] == [0, 1]
+    assert results[0].epochs[-1].loss != results[1].epochs[-1].loss
+    assert go(digits, tmp_path / "alone").epochs[-1].loss == results[0].epochs[-1].loss
 
 
 def test_a_validation_split_leaves_the_test_set_alone(digits: str, tmp_path: Path) -> None:
     result = go(digits, tmp_path, validation=80)
-    assert result.run["data"].endswith("~validation-80")
+    assert result.run.data.endswith("~validation-80")
     assert len(np.load(only(tmp_path, "predictions.npy"))) == 80
 
 
@@ -265,7 +265,7 @@ def test_a_record_says_what_made_it(digits: str, tmp_path: Path) -> None:
     assert result.source == source_hash()
     assert result.versions["torch"] == torch.__version__
     assert result.run["recipe"]["epochs"] == 3
-    assert result.error_best == min(epoch["test_error"] for epoch in result.epochs)
+    assert result.error_best == min(epoch.test_error for epoch in result.epochs)
 
 
 @pytest.mark.parametrize(

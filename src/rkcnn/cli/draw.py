@@ -21,10 +21,11 @@ def draw(name: str, /, *, out: Annotated[Path, Parameter(name=["--out", "-o"])])
         The file to write, as in step.svg.
     """
     from rkcnn.error import InputError
-    from rkcnn.model.catalogue import FIXED, list_models
+    from rkcnn.model.catalogue import FIXED
     from rkcnn.model.diagram import score
     from rkcnn.model.diagram_svg import draw as draw_score
     from rkcnn.model.spec import parse
+    from rkcnn.record.tables import list_models
 
     if not out.name.lower().endswith(".svg"):
         raise InputError(f"can't draw to {out}; the picture is an SVG, so give a file that ends in .svg")

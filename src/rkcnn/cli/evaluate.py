@@ -14,6 +14,7 @@ from rkcnn.cli.data import FromSources, OwnImages
 from rkcnn.data.own import OwnOptions
 from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
+from rkcnn.run_folder import RESULT, WEIGHTS
 
 if TYPE_CHECKING:
     from rkcnn.data.images import Images
@@ -63,9 +64,9 @@ def evaluate(
 
     place = pick_device(device)
     network, facts = read_weights(weights)
-    if result is not None and result.run["spec"] != facts.network:
-        raise InputError(f"{weights} holds {facts.network}, and the run beside it is of {result.run['spec']}")
-    named = data or (result.run["data"] if result else "")
+    if result is not None and result.run.spec != facts.network:
+        raise InputError(f"{weights} holds {facts.network}, and the run beside it is of {result.run.spec}")
+    named = data or (result.run.data if result else "")
     name, _, held = named.partition("~validation-")
     if data is None and own == OwnOptions() and result is not None:
         own = OwnOptions(**result.data.get("own", {}))  # as it was read for training
@@ -79,7 +80,7 @@ def evaluate(
             "of its training, or, if its files have changed, --data to judge it by other images"
         )
     images = facts.fit(images)
-    precision = result.run["recipe"]["precision"] if result else "fp32"
+    precision = result.run.recipe.precision if result else "fp32"
     set_precision(precision)
     logits = Predictor(images, place, precision).logits(network.to(place))
     judgement = judge(logits, images.labels, len(images.classes))
@@ -104,7 +105,7 @@ def find_weights(run: Path) -> tuple[Path, Result | None]:
     from rkcnn.record.result import read_result
 
     folder = run if run.is_dir() else run.parent
-    beside = folder / "result.json"
+    beside = folder / RESULT
     result = read_result(beside) if beside.exists() else None
     if not run.is_dir():
         if not run.exists():
@@ -114,12 +115,12 @@ def find_weights(run: Path) -> tuple[Path, Result | None]:
         raise InputError(f"{run} holds no result.json; give a finished run's folder (see `rkcnn runs`)")
     if not result.finished:
         raise InputError(f"{run} holds no weights to evaluate: the run {result.status}")
-    return folder / "weights.safetensors", result
+    return folder / WEIGHTS, result
 
 
 def is_of(result: Result, named: str, images: Images) -> bool:
     """Whether those are the images that a run was tested with: name and checksum, where the record has one."""
-    return (named, images.pixels_sha256) == (result.run["data"], result.data.get("test_sha256", images.pixels_sha256))
+    return (named, images.pixels_sha256) == (result.run.data, result.data.get("test_sha256", images.pixels_sha256))
 
 
 def finite(value: Any) -> Any:

@@ -4,26 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from rkcnn.model.catalogue import MNIST, SOTA_MNIST, SOTA_THREE_PERIODS, THREE_PERIODS
+from rkcnn.record.tables import PAPER_TABLES
 
-
-class Section(NamedTuple):
-    title: str
-    names: tuple[str, ...]
-    channels: int
-    size: int
-
-
-SECTIONS = {
-    "tb:MNIST": Section("MNIST: one channel, 28x28", MNIST, 1, 28),
-    "tb:cifar": Section("SVHN, CIFAR-10 and CIFAR-100: three channels, 32x32", THREE_PERIODS, 3, 32),
-    "tb:MNIST_sota": Section("State of the art on MNIST", SOTA_MNIST, 1, 28),
-    "tb:cifar_sota": Section("State of the art on SVHN, CIFAR-10 and CIFAR-100", SOTA_THREE_PERIODS, 3, 32),
-}
 WIDTH = 108  # columns that the widest table needs; a narrower terminal wraps its lines
 
 
@@ -52,7 +38,7 @@ def count_all(show_progress: bool) -> list[dict[str, Any]]:
     from rkcnn.model.create import create_model
     from rkcnn.report.paper import TABLES
 
-    work = [(table, name, section) for table, section in SECTIONS.items() for name in section.names]
+    work = [(table, name, section) for table, section in PAPER_TABLES.items() for name in section.specs]
     console = Console(stderr=True, quiet=not show_progress)
     known: dict[tuple[str, int], dict[str, Any]] = {}
     rows = []
@@ -77,7 +63,7 @@ def print_tables(rows: list[dict[str, Any]]) -> None:
 
     console = Console()
     console = Console(width=max(console.width, WIDTH), highlight=False)
-    for key, section in SECTIONS.items():
+    for key, section in PAPER_TABLES.items():
         unit = TABLES[key].flops_unit
         params, flops = TABLES[key].letters
         table = Table(title=section.title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))

@@ -20,12 +20,11 @@ MARKS = {
 
 def describe(table: Table, preset: str, runs: Sequence[Run], stand: str) -> Iterator[str]:
     """What will happen."""
-    from rkcnn.record.run import recipe_text
 
     if preset in MARKS:
         yield MARKS[preset]
     networks, seeds = len({run.spec for run in runs}), len({run.seed for run in runs})
-    recipe = recipe_text(runs[0].recipe.as_dict())
+    recipe = str(runs[0].recipe)
     yield f"table     {table.name}: {table.about}"
     size = f"{networks} network{'s' * (networks > 1)} x {seeds} seed{'s' * (seeds > 1)}"
     yield f"runs      {size} on {runs[0].data}, by {recipe}; {stand}"

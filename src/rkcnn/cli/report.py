@@ -78,7 +78,7 @@ def _find(
     from rkcnn.report.view import view_of
 
     if preset is not None and preset not in PRESETS:
-        raise InputError(f"--recipe {preset} given; a table is trained by {', '.join(PRESETS)}")
+        raise InputError(f"--preset {preset} given; a table is trained by {', '.join(PRESETS)}")
     tables = [find_table(table)] if table is not None else list(TABLES.values())
     views = [seen for each in tables if not (seen := view_of(each, records, preset, memories)).empty]
     if views:

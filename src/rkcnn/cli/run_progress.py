@@ -8,15 +8,13 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from rkcnn.cli.summary import clock, draw_course, percent, recall
-from rkcnn.record.result import Result
-from rkcnn.record.run import recipe_text
+from rkcnn.record.result import Epoch, Result
 from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
 
@@ -63,7 +61,7 @@ class Watch(Observer):
             self._bar.stop()
 
     def found(self, folder: Path, result: Result) -> None:
-        self.folders[result.run["seed"]] = folder
+        self.folders[result.run.seed] = folder
         self._say(*recall(folder, result))
 
     def begins(self, job: Job, note: str) -> None:
@@ -98,7 +96,7 @@ class Watch(Observer):
             if job.run.seed in self._tasks:
                 self._bar.update(self._tasks[job.run.seed], completed=_done(job), news=self._news(job))
 
-    def epoch(self, job: Job, epoch: dict[str, Any]) -> None:
+    def epoch(self, job: Job, epoch: Epoch) -> None:
         if not self.console.is_terminal:
             self._say(f"seed {job.run.seed}  " * self.several + self._news(job))
 
@@ -118,11 +116,11 @@ class Watch(Observer):
         parts = [f"epoch {number:{len(str(total))}}/{total}"]
         if job.history:
             last = job.history[-1]
-            held = "validation" if "~validation-" in job.run.data else "test"
+            held = "validation" if job.run.validates else "test"
             word = "" if brief else "error "
-            parts.append(f"loss {last['loss']:.4f}")
-            parts.append(f"train {word}{percent(last['error'])}")
-            parts.append(f"{held} {word}{percent(last['test_error'])}")
+            parts.append(f"loss {last.loss:.4f}")
+            parts.append(f"train {word}{percent(last.error)}")
+            parts.append(f"{held} {word}{percent(last.test_error)}")
         if rate:
             parts.append(f"{rate:,.0f} {'img' if brief else 'images'}/s")
             parts.append(f"{clock((total * _epoch(job) - done) / rate)} left")
@@ -148,7 +146,7 @@ def describe_job(job: Job) -> list[str]:
         f"network   {job.run.spec}, {params:,} parameters",
         f"data      {job.run.data}: {count:,} images to train on, {len(test):,} {held}, "
         f"{len(job.train.classes)} classes, {height} x {width} x {channels}{unverified}",
-        f"recipe    {recipe_text(recipe.as_dict())}: {_many(recipe.epochs, 'epoch')} of "
+        f"recipe    {recipe}: {_many(recipe.epochs, 'epoch')} of "
         f"{_many(trainer.steps, 'step')} of {_many(recipe.batch, 'image')}, lr {recipe.lr:g}",
         f"device    {device} ({where}){ranks}, {recipe.precision}{idle}, {job.engine.kind}",
     ]

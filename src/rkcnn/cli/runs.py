@@ -54,15 +54,14 @@ def row_of(run: Result | Begun) -> tuple[str, ...]:
     """The cells below HEADS; one that has begun has no error yet, and says how many of its epochs are done."""
     from rkcnn.cli.summary import clock, percent
     from rkcnn.record.result import Result
-    from rkcnn.record.run import recipe_text
 
-    name = (run.run["data"], run.run["spec"], recipe_text(run.run["recipe"]), str(run.run["seed"]))
+    name = (run.run.data, run.run.spec, str(run.run.recipe), str(run.run.seed))
     done = str(len(run.epochs))
     if isinstance(run, Result):
         errors, state = (percent(run.error), percent(run.error_best)), run.status.partition(":")[0]
         return (*name, *errors, done, clock(run.seconds), f"{run.params:,}", state)
-    best = min((epoch["test_error"] for epoch in run.epochs), default=None)
-    return (*name, "-", percent(best), f"{done} of {run.run['recipe']['epochs']}", clock(run.seconds), "-", "begun")
+    best = min((epoch.test_error for epoch in run.epochs), default=None)
+    return (*name, "-", percent(best), f"{done} of {run.run.recipe.epochs}", clock(run.seconds), "-", "begun")
 
 
 def print_table(rows: list[tuple[str, ...]]) -> None:

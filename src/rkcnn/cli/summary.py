@@ -10,12 +10,13 @@ from statistics import mean, stdev
 from rkcnn.error import InputError
 from rkcnn.record.result import Result
 from rkcnn.record.source import source_hash
+from rkcnn.run_folder import CURVES, PREDICTIONS, RESULT, WEIGHTS, find_checkpoints, tensors_of
 
 FILES = {
-    "weights.safetensors": "the trained network",
-    "result.json": "every number of the run",
-    "predictions.npy": "what it says of each test image",
-    "curves.svg": "errors and loss by epoch (curves.png too)",
+    WEIGHTS: "the trained network",
+    RESULT: "every number of the run",
+    PREDICTIONS: "what it says of each test image",
+    f"{CURVES}.svg": "errors and loss by epoch (curves.png too)",
 }
 
 
@@ -35,7 +36,7 @@ def clock(seconds: float) -> str:
 def recall(folder: Path, result: Result) -> Iterator[str]:
     """A run that is finished already: that it is, how to repeat it, and whether other source made it."""
     what = "is finished" if result.finished else "diverged"
-    yield f"seed {result.run['seed']} {what} already, in {folder}; --again repeats it"
+    yield f"seed {result.run.seed} {what} already, in {folder}; --again repeats it"
     if result.source != source_hash():
         yield f"  it was made by other source ({result.source}, commit {result.commit or 'unknown'})"
 
@@ -48,7 +49,7 @@ def draw_course(folder: Path, result: Result) -> Iterator[str]:
         from rkcnn.report.curves import draw_curves
         from rkcnn.report.picture import save_figure
 
-        save_figure(draw_curves(result), folder / "curves")
+        save_figure(draw_curves(result), folder / CURVES)
     except ImportError:
         yield "note      no curves: matplotlib is not installed here (pip install matplotlib)"
     except InputError as error:
@@ -59,7 +60,7 @@ def summarise(results: Sequence[Result], folders: Sequence[Path]) -> Iterator[st
     """Errors of the last and the best epoch, time, where everything is, what to try next."""
     yield ""
     for result, folder in zip(results, folders, strict=True):
-        seed = f"seed {result.run['seed']}: " if len(results) > 1 else ""
+        seed = f"seed {result.run.seed}: " if len(results) > 1 else ""
         if result.finished:
             yield (
                 f"error     {seed}{percent(result.error)} in the last epoch, best {percent(result.error_best)} "
@@ -87,9 +88,9 @@ def summarise(results: Sequence[Result], folders: Sequence[Path]) -> Iterator[st
 
 def suggest(result: Result, folder: Path) -> Iterator[str]:
     """What to try next, each as a command with what it is for."""
-    other = "ResNet@k=32" if result.run["spec"] != "ResNet@k=32" else "RKCNN-R-2@k=32"
+    other = "ResNet@k=32" if result.run.spec != "ResNet@k=32" else "RKCNN-R-2@k=32"
     ideas = [(f"rkcnn evaluate {quote(str(folder))}", "what it gets wrong, and how sure it is")]
-    if result.run["data"] == "mnist-mini":
+    if result.run.data == "mnist-mini":
         ideas.append((f"rkcnn train {other}", "a rival, in the same way"))
     out = folder.parents[3]  # a run's name is four folders deep
     ideas.append((f"rkcnn runs --from {quote(str(out))}" if out != Path("runs") else "rkcnn runs", "all results"))
@@ -99,10 +100,10 @@ def suggest(result: Result, folder: Path) -> Iterator[str]:
 
 def best_epoch(result: Result) -> int:
     """The first with the lowest error, counted from 1."""
-    errors = [epoch["test_error"] for epoch in result.epochs]
+    errors = [epoch.test_error for epoch in result.epochs]
     return errors.index(min(errors)) + 1
 
 
 def _last_checkpoint(folder: Path) -> str:
-    kept = sorted(folder.glob("checkpoint-*.json"))
-    return str(kept[-1].with_suffix(".safetensors")) if kept else "none"
+    kept = find_checkpoints(folder)
+    return str(tensors_of(kept[-1])) if kept else "none"

@@ -116,7 +116,7 @@ def train(
     if console.closed:
         return PIPE
     if first:
-        folders = [watch.folders[result.run["seed"]] for result in results]
+        folders = [watch.folders[result.run.seed] for result in results]
         if json_:
             found = [{"folder": str(f), **asdict(r)} for f, r in zip(folders, results, strict=True)]
             print(json.dumps(found, indent=1))

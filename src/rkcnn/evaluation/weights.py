@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from rkcnn.data.images import Images
 from rkcnn.error import InputError
 from rkcnn.model.create import create_model
-
-FILE = "weights.safetensors"
+from rkcnn.run_folder import WEIGHTS, is_checkpoint
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,8 @@ def read_weights(path: Path) -> tuple[nn.Module, Facts]:
     except (OSError, SafetensorError) as error:
         raise InputError(f"{path} can't be read as weights: {error}") from None
     if told is None:
-        what = "a checkpoint" if path.name.startswith("checkpoint-") else "not a weight file of rkcnn"
-        raise InputError(f"{path} is {what}; give a finished run's folder or its {FILE}")
+        what = "a checkpoint" if is_checkpoint(path.name) else "not a weight file of rkcnn"
+        raise InputError(f"{path} is {what}; give a finished run's folder or its {WEIGHTS}")
     try:
         given: dict[str, Any] = json.loads(told)
         given |= {name: tuple(value) for name, value in given.items() if isinstance(value, list)}

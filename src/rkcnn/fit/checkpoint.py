@@ -15,12 +15,13 @@ from torch import Tensor
 from rkcnn.disk import write_whole
 from rkcnn.error import InputError
 from rkcnn.fit.trainer import Trainer
+from rkcnn.run_folder import checkpoint_path, find_checkpoint_files, find_checkpoints, tensors_of
 
 REMEDY = "free some space there or name another --out"
 KEPT = 2  # the newest and the one before, should the newest be damaged
 
 
-def tensors_of(trainer: Trainer) -> dict[str, Tensor]:
+def state_of(trainer: Trainer) -> dict[str, Tensor]:
     """Everything a step changes, by name; contiguous views of nothing, as safetensors wants them."""
     names = [name for name, _ in trainer.network.named_parameters()]
     found: dict[str, Tensor] = {f"network.{name}": value for name, value in trainer.network.state_dict().items()}
@@ -31,9 +32,9 @@ def tensors_of(trainer: Trainer) -> dict[str, Tensor]:
 
 def keep(folder: Path, trainer: Trainer, identity: dict[str, Any], history: list[dict[str, Any]]) -> Path:
     """Write a checkpoint; the JSON is renamed last and vouches for the tensors by their checksum."""
-    name = f"checkpoint-{trainer.epoch:05d}-{trainer.step:06d}"
-    content = save({key: value.detach().cpu().contiguous() for key, value in tensors_of(trainer).items()})
-    write_whole(folder / f"{name}.safetensors", content, REMEDY)
+    path = checkpoint_path(folder, trainer.epoch, trainer.step)
+    content = save({key: value.detach().cpu().contiguous() for key, value in state_of(trainer).items()})
+    write_whole(tensors_of(path), content, REMEDY)
     facts = {
         "identity": identity,
         "epoch": trainer.epoch,
@@ -44,20 +45,20 @@ def keep(folder: Path, trainer: Trainer, identity: dict[str, Any], history: list
         "sha256": hashlib.sha256(content).hexdigest(),
     }
     facts["check"] = _check(facts)
-    write_whole(folder / f"{name}.json", json.dumps(facts, indent=1).encode(), REMEDY)
-    for path in _found(folder):
-        if path.stem > name:  # damaged, else this run had gone on from there
-            path.unlink(missing_ok=True)
+    write_whole(path, json.dumps(facts, indent=1).encode(), REMEDY)
+    for later in find_checkpoints(folder):
+        if later.stem > path.stem:  # damaged, else this run had gone on from there
+            later.unlink(missing_ok=True)
     prune(folder)
-    return folder / f"{name}.json"
+    return path
 
 
 def prune(folder: Path) -> None:
     """Leave the newest checkpoints, and nothing of others or of what a kill in the midst of writing left behind."""
-    for old in _found(folder)[:-KEPT]:
+    for old in find_checkpoints(folder)[:-KEPT]:
         old.unlink(missing_ok=True)  # the JSON first: without it the tensors are no checkpoint
-    whole = {path.stem for path in _found(folder)}
-    for path in (*folder.glob("checkpoint-*.safetensors"), *folder.glob(".checkpoint-*.part")):
+    whole = {path.stem for path in find_checkpoints(folder)}
+    for path in list(find_checkpoint_files(folder)):
         if path.stem not in whole:
             path.unlink(missing_ok=True)
 
@@ -65,7 +66,7 @@ def prune(folder: Path) -> None:
 def resume(folder: Path, trainer: Trainer, identity: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
     """Put the newest sound checkpoint into the trainer; its history, and a line about any that was damaged."""
     damaged = []
-    for path in reversed(_found(folder)):
+    for path in reversed(find_checkpoints(folder)):
         found = _read(path)
         if found is None:
             damaged.append(path.name)
@@ -76,7 +77,7 @@ def resume(folder: Path, trainer: Trainer, identity: dict[str, Any]) -> tuple[li
                 f"{path} is of another run ({_differences(facts['identity'], identity)}); "
                 "name another --out or remove it"
             )
-        own = tensors_of(trainer)
+        own = state_of(trainer)
         if {name: value.shape for name, value in own.items()} != {name: value.shape for name, value in tensors.items()}:
             raise InputError(f"{path} was made by another version of rkcnn; give --again to start anew")
         with torch.no_grad():
@@ -91,16 +92,12 @@ def resume(folder: Path, trainer: Trainer, identity: dict[str, Any]) -> tuple[li
     return [], ""
 
 
-def _found(folder: Path) -> list[Path]:
-    return sorted(folder.glob("checkpoint-*.json"))
-
-
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
     """None if anything about it is not as it was written."""
     try:
         facts = json.loads(path.read_bytes())
         check = facts.pop("check")
-        content = path.with_suffix(".safetensors").read_bytes()
+        content = tensors_of(path).read_bytes()
         if check != _check(facts) or facts["sha256"] != hashlib.sha256(content).hexdigest():
             return None
         return facts, load(content)

@@ -4,30 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import torch
 
 from rkcnn.fit.engine import Engine
+from rkcnn.fit.epoch import TrainingEpoch
 from rkcnn.fit.trainer import Trainer
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """What one epoch of training came to; error is a fraction, loss a mean over its images.
-
-    `seconds` are those of the steps, without what is done between them: evaluation, checkpoints.
-    """
-
-    number: int
-    loss: float
-    error: float
-    lr: float
-    images: int  # of all ranks
-    seconds: float
-    unconverged: float | None  # share of solves that did not converge, where a solver can fail to
-    evaluations: float | None  # of f in a forward pass, where the data decides
-    backward_evaluations: float | None  # of f for its gradient, where that is solved for
 
 
 class Diverged(ArithmeticError):
@@ -43,7 +25,7 @@ class Stopped(Exception):
 
 def fit(
     engines: Sequence[Engine], observe: Callable[[], bool] | None = None, rest: Callable[[], None] | None = None
-) -> Iterator[tuple[int, Epoch | Diverged]]:
+) -> Iterator[tuple[int, TrainingEpoch | Diverged]]:
     """Train every engine's run to its end, in turn step by step, so that on a GPU they run side by side.
 
     Yields (which run, its epoch) when that epoch is done, or how it diverged, which ends it. `observe` is called
@@ -77,7 +59,7 @@ def fit(
             rest()
 
 
-def _finish_epoch(trainer: Trainer) -> Epoch | Diverged:
+def _finish_epoch(trainer: Trainer) -> TrainingEpoch | Diverged:
     """Read the totals, and stand at the start of the next epoch."""
     number = trainer.epoch
     loss, wrong, seen, good = trainer.totals.tolist()
@@ -86,7 +68,7 @@ def _finish_epoch(trainer: Trainer) -> Epoch | Diverged:
         return Diverged("the loss is", number, int(good), lr)
     if not trainer.finite:
         return Diverged("the weights are", number, trainer.steps - 1, lr)
-    epoch = Epoch(number, loss / seen, wrong / seen, lr, int(seen), trainer.seconds, *_solves(trainer))
+    epoch = TrainingEpoch(number, loss / seen, wrong / seen, lr, int(seen), trainer.seconds, *_solves(trainer))
     trainer.epoch += 1
     trainer.begin_epoch()
     return epoch

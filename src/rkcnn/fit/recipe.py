@@ -89,6 +89,14 @@ class Recipe:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    def __str__(self) -> str:
+        """As mini,epochs=2: the recipe's name and the fields that were overridden."""
+        named = RECIPES.get(self.name, self)
+        values = {
+            field.name: (_text(getattr(self, field.name)), _text(getattr(named, field.name))) for field in fields(self)
+        }
+        return ",".join([self.name, *(f"{name}={ours}" for name, (ours, theirs) in values.items() if ours != theirs)])
+
 
 def paper_mnist() -> Recipe:
     """The paper on MNIST (SPEC 5): 160 epochs of SGD, lr / 10 at 60, 100, 140, random crop, no decay.
@@ -203,6 +211,10 @@ RECIPES: dict[str, Recipe] = {
         smoke(),
     )
 }
+
+
+def _text(value: object) -> str:
+    return "_".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def recipe_of(name: str, changes: dict[str, str] | None = None) -> Recipe:

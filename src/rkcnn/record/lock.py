@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rkcnn.error import InputError
+from rkcnn.run_folder import LOCK
 
 HOLDER = "RKCNN_HOLDER"  # set for a worker: its driver, which is the one to stop, for it replaces its workers
 
@@ -26,7 +27,7 @@ def locked(folder: Path, remedy: str = "name another --out") -> Iterator[None]:
     """Hold a run's folder; refused while another process lives that holds it, free the moment it dies."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise InputError(f"can't write to {folder}: {error.strerror}; {remedy}") from None
     try:

@@ -10,8 +10,8 @@ from pathlib import Path
 from rkcnn.error import InputError
 from rkcnn.record.result import Kinds, check_kinds
 from rkcnn.record.run import folder_name
+from rkcnn.run_folder import MEMORY
 
-FILE = "memory.json"
 KINDS: Kinds = {
     **dict.fromkeys(("spec", "data", "counted", "gpu", "source"), str),
     **dict.fromkeys(("classes", "driver_bytes", "reserved_bytes", "allocated_bytes"), int),
@@ -48,7 +48,7 @@ class Memory:
 
 
 def memory_path(out: Path, data: str, spec: str) -> Path:
-    return out / folder_name(data) / folder_name(spec) / FILE
+    return out / folder_name(data) / folder_name(spec) / MEMORY
 
 
 def read_memory(path: Path) -> Memory:
@@ -63,7 +63,7 @@ def read_memory(path: Path) -> Memory:
 
 def find_memories(folder: Path) -> Iterator[tuple[Path, Memory | InputError]]:
     """Every record below a folder, in order of their names; one that can't be read is the reason why."""
-    for path in sorted(folder.rglob(FILE)):
+    for path in sorted(folder.rglob(MEMORY)):
         try:
             yield path, read_memory(path)
         except InputError as error:

@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from rkcnn.error import InputError
+from rkcnn.fit.epoch import TrainingEpoch
+from rkcnn.record.run import Run, read_run
+from rkcnn.run_folder import RESULT
 
 Kinds = Mapping[str, type | tuple[type, ...]]
 
 NUMBER = (int, float)
 MAYBE = (int, float, type(None))
-RUN: Kinds = {"data": str, "spec": str, "recipe": dict, "seed": int}
-RECIPE: Kinds = {"name": str, "epochs": int, "precision": str}
-EPOCH: Kinds = {"number": int, "loss": NUMBER, "error": NUMBER, "lr": NUMBER, "test_error": NUMBER}
-RESULT: Kinds = {
+RUN_FIELDS: Kinds = {"data": str, "spec": str, "recipe": dict, "seed": int}
+RECIPE_FIELDS: Kinds = {"name": str, "epochs": int, "precision": str}
+EPOCH_FIELDS: Kinds = {"number": int, "loss": NUMBER, "error": NUMBER, "lr": NUMBER, "test_error": NUMBER}
+RESULT_FIELDS: Kinds = {
     "run": dict,
     "status": str,
     "error": MAYBE,
@@ -38,15 +41,23 @@ MOST = 1e18  # of any count or time; what is beyond was not counted
 LATER: Kinds = {"flops": (int, type(None)), "paper_flops": (int, type(None))}  # may be missing in older records
 
 
+@dataclass(frozen=True, kw_only=True)
+class Epoch(TrainingEpoch):
+    """An epoch with the error of the held-out images after it, and the hash of the source that computed it."""
+
+    test_error: float
+    source: str | None = None  # None in records from before it was kept
+
+
 @dataclass(frozen=True)
 class Result:
     """Errors are fractions, seconds and bytes bare. `error` is the last epoch's, `error_best` the lowest of all."""
 
-    run: dict[str, Any]  # data, spec, recipe, seed
+    run: Run
     status: str  # finished, or diverged: ...
     error: float | None
     error_best: float | None
-    epochs: list[dict[str, Any]]
+    epochs: tuple[Epoch, ...]
     seconds: float
     images_per_second: float
     peak_bytes: int  # of the device or process, with all runs that were side by side there
@@ -71,13 +82,13 @@ class Result:
 
 
 def read_result(path: Path) -> Result:
-    """A result from its file, with everything that its readers rely on."""
+    """Read and check a result file; raises InputError unless it holds everything that readers rely on."""
     try:
         facts = json.loads(path.read_bytes())
-        check_kinds("result", facts, RESULT)
+        check_kinds("result", facts, RESULT_FIELDS)
         check_kinds("result", facts, {name: kind for name, kind in LATER.items() if name in facts})
-        result = Result(**_check_names(facts))
-        check_progress(result.run, result.epochs)
+        run, epochs = read_progress(facts["run"], facts["epochs"])
+        result = Result(**{**_check_names(facts), "run": run, "epochs": epochs})
         _check_values(result)
         return result
     except (OSError, ValueError, TypeError) as error:
@@ -109,18 +120,23 @@ def _check_values(result: Result) -> None:
         if value is not None and not low <= value <= MOST:
             raise ValueError(f"the run's {name} is not a number from {low} to {MOST:g}")
     for epoch in result.epochs:
-        if not 0 <= epoch["test_error"] <= 1:
-            raise ValueError(f"the test error of epoch {epoch['number']} is {epoch['test_error']}")
+        if not 0 <= epoch.test_error <= 1:
+            raise ValueError(f"the test error of epoch {epoch.number} is {epoch.test_error}")
     if not isinstance(result.machine.get("gpu"), str | None):
         raise TypeError(f"the machine's gpu is of type {type(result.machine['gpu']).__name__}")
 
 
-def check_progress(run: Any, epochs: Any) -> None:
-    """TypeError if that is no run with its epochs so far."""
-    check_kinds("run", run, RUN)
-    check_kinds("recipe", run["recipe"], RECIPE)
+def read_progress(run: Any, epochs: Any) -> tuple[Run, tuple[Epoch, ...]]:
+    """A run and its epochs so far from their JSON; raises TypeError or ValueError if they are something else."""
+    check_kinds("run", run, RUN_FIELDS)
+    check_kinds("recipe", run["recipe"], RECIPE_FIELDS)
+    known = {field.name for field in fields(Epoch)}
     for epoch in epochs:
-        check_kinds("epoch", epoch, EPOCH)
+        check_kinds("epoch", epoch, EPOCH_FIELDS)
+        for name in epoch:
+            if name not in known:
+                raise TypeError(f"an epoch has {name}, which this version doesn't know")
+    return read_run(run), tuple(Epoch(**epoch) for epoch in epochs)
 
 
 def check_kinds(what: str, facts: Any, kinds: Kinds) -> None:
@@ -136,7 +152,7 @@ def check_kinds(what: str, facts: Any, kinds: Kinds) -> None:
 
 def find_results(folder: Path) -> Iterator[tuple[Path, Result | InputError]]:
     """Every result below a folder, in order of their names; one that can't be read is the reason why."""
-    for path in sorted(folder.rglob("result.json")):
+    for path in sorted(folder.rglob(RESULT)):
         try:
             yield path, read_result(path)
         except InputError as error:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rkcnn.error import InputError
 from rkcnn.record.result import find_results
-from rkcnn.record.run import Run, fill_run
+from rkcnn.record.run import Run
+from rkcnn.run_folder import checkpoint_path, tensors_of
 
 
 class Shorter(NamedTuple):
     folder: Path
-    run: dict[str, Any]
+    run: Run
 
 
 def find_shorter(run: Run, folder: Path, content: dict[str, str]) -> Shorter | None:
@@ -28,19 +30,19 @@ def find_shorter(run: Run, folder: Path, content: dict[str, str]) -> Shorter | N
     for path, result in find_results(folder.parent.parent):
         if isinstance(result, InputError) or not result.finished or not content.items() <= result.data.items():
             continue
-        epochs = result.run["recipe"]["epochs"]
-        same = {**run.as_dict(), "recipe": {**run.as_dict()["recipe"], "epochs": epochs}}
-        if fill_run(result.run) == same and epochs < run.recipe.epochs and _kept(path.parent, epochs):
+        epochs = result.run.recipe.epochs
+        same = replace(run, recipe=replace(run.recipe, epochs=epochs))
+        if result.run == same and epochs < run.recipe.epochs and _kept(path.parent, epochs):
             found[epochs] = Shorter(path.parent, result.run)
     return found[max(found)] if found else None
 
 
 def _kept(folder: Path, epochs: int) -> bool:
     """Whether a sound checkpoint stands at the end of those epochs: a record is often copied without them."""
-    path = folder / f"checkpoint-{epochs:05d}-000000.json"
+    path = checkpoint_path(folder, epochs, 0)
     try:
         told = json.loads(path.read_bytes())["sha256"]
-        with path.with_suffix(".safetensors").open("rb") as file:
+        with tensors_of(path).open("rb") as file:
             return bool(hashlib.file_digest(file, "sha256").hexdigest() == told)
     except (OSError, ValueError, KeyError, TypeError):
         return False

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from rkcnn.model.spec import ModelSpec, parse
 from rkcnn.record.tables import TABLES
-from rkcnn.report.errors import PLACES, printed_error
+from rkcnn.report.errors import printed_error
 
 Kind = Literal["better", "alike", "no better", "share"]
 Growth = Literal["stages", "r", "k"]
@@ -79,7 +79,9 @@ BASES = ("DenseNet-", "CliqueNet-")
 
 def _find(table: str, *starts: str) -> list[str]:
     """The rows whose names start so and whose error the paper printed: it claims nothing of those it left N/A."""
-    found = ((name, printed_error(PLACES[table][0], name, PLACES[table][1])) for name in TABLES[table].specs)
+    paper = TABLES[table].paper
+    assert paper is not None
+    found = ((name, printed_error(paper.label, name, TABLES[table].data)) for name in paper.specs)
     return [name for name, error in found if name.startswith(starts) and error and error.lowest is not None]
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rkcnn.data.sets import SETS
 from rkcnn.evaluation.binomial import McNemar, mcnemar
 from rkcnn.record.tables import Table
-from rkcnn.report.errors import PLACES, printed_error
+from rkcnn.report.errors import printed_error
 from rkcnn.report.mistakes import find_mistakes
 from rkcnn.report.statistics import MOST_SPLITS, Difference, Permutation, holm, permute, separates, welch
 from rkcnn.report.view import Row, View
@@ -75,8 +75,9 @@ def reference_of(table: Table, spec: str) -> str:
         half = len(table.specs) // 2  # all group norm, then all batch norm
         same = table.specs[:half] if spec in table.specs[:half] else table.specs[half:]
         return next(name for name in same if name.startswith("RKCNN-R-"))
-    place, column = PLACES[table.name]
-    printed = ((printed_error(place, name, column), name) for name in table.specs if name.startswith("RKCNN-"))
+    assert table.paper is not None
+    label = table.paper.label
+    printed = ((printed_error(label, name, table.data), name) for name in table.specs if name.startswith("RKCNN-"))
     return min((cell.lowest, name) for cell, name in printed if cell and cell.lowest is not None)[1]
 
 

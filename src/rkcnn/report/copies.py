@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from rkcnn.record.result import Result
-from rkcnn.record.run import fill_run
+from rkcnn.record.run import Run
 from rkcnn.report.view import Found
 
 
 def note_copies(records: Found) -> Iterator[str]:
     """A sentence for each run of which several records lie below a folder with other errors: the first counts."""
-    runs: dict[str, list[tuple[Path, Result]]] = {}
+    runs: dict[Run, list[tuple[Path, Result]]] = {}
     for folder, result in records:
-        runs.setdefault(json.dumps(fill_run(result.run), sort_keys=True), []).append((folder, result))
+        runs.setdefault(result.run, []).append((folder, result))
     for copies in runs.values():
         (first, taken), *rest = copies
         others = [str(folder) for folder, result in rest if _outcome(result) != _outcome(taken)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rkcnn.report.errors import PLACES
 from rkcnn.report.paper import SLIPS, TABLES, agrees
 from rkcnn.report.view import Row, View
 
@@ -38,11 +37,11 @@ class Check(NamedTuple):
 
 def check_costs(view: View, row: Row) -> tuple[Check, Check]:
     """Parameters, and FLOPs by the paper's rule; smoke sees digits, so its counts check tables of digits alone."""
-    place = PLACES.get(view.table.name)
-    if place is None:
+    paper = view.table.paper
+    if paper is None:
         return Check("params", None, row.params, "-"), Check("flops", None, row.paper_flops, "-")
     params = "params_100" if view.table.data == "cifar100" else "params"
-    return _check(view, place[0], row, params, row.params), _check(view, place[0], row, "flops", row.paper_flops)
+    return _check(view, paper.label, row, params, row.params), _check(view, paper.label, row, "flops", row.paper_flops)
 
 
 def short(count: int, digits: int = 2) -> str:

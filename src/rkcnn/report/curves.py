@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rkcnn.record.result import Result
-from rkcnn.record.run import recipe_text
 from rkcnn.report.picture import BLUE, GREY, ORANGE
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ def draw_curves(result: Result) -> Figure:
 
     run, epochs = result.run, result.epochs
     figure = Figure(figsize=(9, 3.6), layout="constrained")
-    title = f"{run['spec']} on {run['data']}: {recipe_text(run['recipe'])}, seed {run['seed']}"
+    title = f"{run.spec} on {run.data}: {run.recipe}, seed {run.seed}"
     figure.suptitle(title, fontsize=11, parse_math=False)  # a path may hold a $
     errors, losses = figure.subplots(1, 2)
     for axes, label in ((errors, "error, %"), (losses, "training loss")):
@@ -27,19 +26,19 @@ def draw_curves(result: Result) -> Figure:
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.25, linewidth=0.6)
         axes.xaxis.get_major_locator().set_params(integer=True)
-    numbers = [epoch["number"] + 1 for epoch in epochs]
-    held = "validation" if "~validation-" in run["data"] else "test"
-    learnt = [100 * epoch["error"] for epoch in epochs]
-    tested = [100 * epoch["test_error"] for epoch in epochs]
+    numbers = [epoch.number + 1 for epoch in epochs]
+    held = "validation" if run.validates else "test"
+    learnt = [100 * epoch.error for epoch in epochs]
+    tested = [100 * epoch.test_error for epoch in epochs]
     dot = "." if len(epochs) == 1 else ""  # a line of one point can't be seen
     errors.plot(numbers, learnt, color=ORANGE, marker=dot, linestyle="--", linewidth=1.4, label="training")
     errors.plot(numbers, tested, color=BLUE, linewidth=1.8, label=held)
     _mark(errors, numbers, tested)
-    loss = [epoch["loss"] for epoch in epochs]
+    loss = [epoch.loss for epoch in epochs]
     losses.plot(numbers, loss, color=ORANGE, marker=dot, linestyle="--", linewidth=1.4)
     _scale(errors, learnt + tested)
     _scale(losses, loss)
-    _show_rates(losses, [(epoch["number"] + 1, epoch["lr"]) for epoch in epochs])
+    _show_rates(losses, [(epoch.number + 1, epoch.lr) for epoch in epochs])
     errors.legend(frameon=False, fontsize=9)
     return figure
 

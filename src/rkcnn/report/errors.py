@@ -12,14 +12,6 @@ from rkcnn.report.statistics import Sample
 
 COLUMNS = ("mnist", "svhn", "cifar10", "cifar100")
 
-PLACES: dict[str, tuple[str, str]] = {
-    "mnist": ("tb:MNIST", "mnist"),
-    **{name: ("tb:cifar", name) for name in COLUMNS[1:]},
-    "sota-mnist": ("tb:MNIST_sota", "mnist"),
-    **{f"sota-{name}": ("tb:cifar_sota", name) for name in COLUMNS[1:]},
-}
-"""Where the errors of `rkcnn reproduce TABLE` stand in the paper: its table, and the column there."""
-
 
 class PrintedError(NamedTuple):
     """An error cell, printed as `lowest(mean±std)` over the authors' runs, each counted at its best epoch, as the

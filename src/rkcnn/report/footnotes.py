@@ -41,7 +41,7 @@ def footnotes(view: View) -> Iterator[str]:
     yield from note_control(view)
     for row in view.rows:
         if row.diverged:
-            seeds = ", ".join(str(result.run["seed"]) for result in row.diverged)
+            seeds = ", ".join(str(result.run.seed) for result in row.diverged)
             yield f"{row.label} diverged with seed {seeds}: {row.diverged[0].status.removeprefix('diverged: ')}."
 
 

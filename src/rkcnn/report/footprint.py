@@ -7,7 +7,6 @@ from typing import NamedTuple
 from rkcnn.evaluation.nvidia_smi import MIB
 from rkcnn.record.memory import Memory
 from rkcnn.report.cells import cells
-from rkcnn.report.errors import PLACES
 from rkcnn.report.view import Row, View
 
 NONE = "-"
@@ -64,6 +63,8 @@ def say_footprint(footprint: Footprint) -> tuple[str, ...]:
 
 
 def _printed(view: View, spec: str) -> float | None:
-    place = PLACES.get(view.table.name)
-    found = [cell.printed for cell in cells(place[0]) if (cell.row, cell.column) == (spec, "memory")] if place else []
+    place = view.table.paper
+    found = (
+        [cell.printed for cell in cells(place.label) if (cell.row, cell.column) == (spec, "memory")] if place else []
+    )
     return float(found[0]) if found and found[0] != NONE else None

@@ -10,6 +10,7 @@ from rkcnn.data.fetch import find_stored
 from rkcnn.data.sets import DataSet
 from rkcnn.data.sources import Sources
 from rkcnn.report.view import Row
+from rkcnn.run_folder import PREDICTIONS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,8 +23,8 @@ def find_mistakes(row: Row, data: DataSet) -> NDArray[np.bool_] | None:
     import numpy as np
 
     for folder, result in zip(row.folders, row.results, strict=True):
-        path = folder / "predictions.npy"
-        if result.run["seed"] or not path.is_file():
+        path = folder / PREDICTIONS
+        if result.run.seed or not path.is_file():
             continue
         labels = read_labels(data)
         try:

@@ -16,8 +16,8 @@ def list_facts(row: Row, digits: int) -> list[tuple[str, str]]:
         "parameters": f"{row.params:,}" if row.params else None,
         "FLOPs (2 × MAC)": f"{short(row.flops)} an image" if row.flops else None,
         "training": _say_time(row),
-        "seeds": ", ".join(str(result.run["seed"]) for result in row.results),
-        "diverged": ", ".join(f"seed {result.run['seed']}" for result in row.diverged),
+        "seeds": ", ".join(str(result.run.seed) for result in row.results),
+        "diverged": ", ".join(f"seed {result.run.seed}" for result in row.diverged),
     }
     return [(name, text) for name, text in facts.items() if text]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rkcnn.model.catalogue import SOTA_MNIST
+from rkcnn.record.tables import TABLES
 from rkcnn.report.claims import Claim
 from rkcnn.report.judgement import Judgement
 
@@ -14,8 +14,8 @@ SHARES = (0.055 / 0.285, 0.065 / 0.275), (0.075 / 0.225, 0.085 / 0.215)
 
 def judge_share(claim: Claim, params: Mapping[str, int]) -> Judgement:
     """Whether the RKCNNs' share of their published rivals' parameters, smallest to largest, is the paper's."""
-    ours = [params[name] for name in SOTA_MNIST if name.startswith("RKCNN-")]
-    rivals = [params[name] for name in SOTA_MNIST if not name.startswith("RKCNN-")]
+    ours = [params[name] for name in TABLES["sota-mnist"].specs if name.startswith("RKCNN-")]
+    rivals = [params[name] for name in TABLES["sota-mnist"].specs if not name.startswith("RKCNN-")]
     ends = min(ours) / max(rivals), max(ours) / min(rivals)
     holds = all(low <= end <= high for end, (low, high) in zip(ends, SHARES, strict=True))
     low, high = (f"{100 * least:.0f} to {100 * most:.0f} %" for least, most in SHARES)

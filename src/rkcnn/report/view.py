@@ -11,10 +11,10 @@ from statistics import fmean
 from rkcnn.error import InputError
 from rkcnn.record.memory import Memory, find_memories
 from rkcnn.record.result import Result, find_results
-from rkcnn.record.run import Run, fill_run
+from rkcnn.record.run import Run
 from rkcnn.record.tables import PRESETS, Table
 from rkcnn.report.cells import cells
-from rkcnn.report.errors import PLACES, PrintedError, printed_error
+from rkcnn.report.errors import PrintedError, printed_error
 from rkcnn.report.statistics import Sample
 
 FAMILIES = {
@@ -137,7 +137,7 @@ def _rows(table: Table, records: Found, preset: str, memories: Mapping[str, Memo
         wanted.setdefault(run.spec, []).append(run)
     known: dict[tuple[str, str], list[tuple[Path, Result]]] = {}
     for folder, result in records:
-        known.setdefault((result.run["data"], result.run["spec"]), []).append((folder, result))
+        known.setdefault((result.run.data, result.run.spec), []).append((folder, result))
     return tuple(
         replace(_row(table, runs, known.get((runs[0].data, spec), ())), memory=memories.get(spec))
         for spec, runs in wanted.items()
@@ -147,9 +147,8 @@ def _rows(table: Table, records: Found, preset: str, memories: Mapping[str, Memo
 def _count_others(table: Table, records: Found, preset: str) -> dict[str, int]:
     """By recipe; one with the table's name has other fields."""
     run = table.runs(preset)[0]
-    found = [fill_run(result.run) for _, result in records if result.run["data"] == run.data]
-    recipes = [each["recipe"] for each in found if each["spec"] in table.specs]
-    names = (each["name"] for each in recipes if each != run.as_dict()["recipe"])
+    found = [result.run for _, result in records if result.run.data == run.data and result.run.spec in table.specs]
+    names = (other.recipe.name for other in found if other.recipe != run.recipe)
     changed = f"{run.recipe.name} with fields overridden"
     return dict(Counter(changed if name == run.recipe.name else name for name in names))
 
@@ -159,19 +158,19 @@ def _row(table: Table, runs: Sequence[Run], known: Found) -> Row:
     by_seed: dict[int, tuple[Path, Result]] = {}
     for folder, result in known:
         if _is_of(result, runs[0]):
-            by_seed.setdefault(result.run["seed"], (folder, result))  # a copy in another folder counts once
+            by_seed.setdefault(result.run.seed, (folder, result))  # a copy in another folder counts once
     found = [by_seed[seed] for seed in sorted(by_seed)]
     finished = [(folder, result) for folder, result in found if result.finished and result.error is not None]
     diverged = tuple(result for _, result in found if not result.finished)
     latest = found[-1][1] if found else None
-    place, spec = PLACES.get(table.name), runs[0].spec
+    paper, spec = table.paper, runs[0].spec
     return Row(
         spec=spec,
         family=family_of(spec),
-        label=_label(place[0], spec) if place else spec,
+        label=_label(paper.label, spec) if paper else spec,
         params=latest.params if latest else None,
         flops=latest.flops if latest else None,
-        printed=printed_error(place[0], spec, place[1]) if place else None,
+        printed=printed_error(paper.label, spec, table.data) if paper else None,
         results=tuple(result for _, result in finished),
         diverged=diverged,
         missing=max(0, len(runs) - len(finished) - len(diverged)),
@@ -182,7 +181,7 @@ def _row(table: Table, runs: Sequence[Run], known: Found) -> Row:
 
 def _is_of(result: Result, run: Run) -> bool:
     """Whether a result is of exactly this run, but for its seed."""
-    return {**fill_run(result.run), "seed": run.seed} == run.as_dict()
+    return replace(result.run, seed=run.seed) == run
 
 
 def _label(place: str, spec: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rkcnn.disk import write_whole, writing_to
 from rkcnn.fit.checkpoint import KEPT, REMEDY, prune
+from rkcnn.run_folder import RESULT, find_checkpoints, is_checkpoint, tensors_of
 
 Parcel = dict[str, bytes]
 
@@ -14,9 +15,9 @@ Parcel = dict[str, bytes]
 def pack_checkpoints(folder: Path, count: int = KEPT) -> Parcel:
     """The newest `count` checkpoints of a run; each is a JSON and the tensors that it vouches for."""
     found: Parcel = {}
-    for facts in sorted(folder.glob("checkpoint-*.json"))[-count:]:
+    for facts in find_checkpoints(folder)[-count:]:
         with suppress(FileNotFoundError):  # one that is just being replaced by a newer
-            pair = {path.name: path.read_bytes() for path in (facts, facts.with_suffix(".safetensors"))}
+            pair = {path.name: path.read_bytes() for path in (facts, tensors_of(facts))}
             found |= pair
     return found
 
@@ -32,11 +33,13 @@ def unpack_checkpoints(folder: Path, parcel: Parcel, remedy: str = REMEDY) -> No
 
 def pack_results(folder: Path) -> Parcel:
     """What a finished run leaves beside its checkpoints."""
-    hidden = (".", "checkpoint-")
-    return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(hidden)}
+    names = (path.name for path in folder.iterdir())
+    return {
+        name: (folder / name).read_bytes() for name in names if not name.startswith(".") and not is_checkpoint(name)
+    }
 
 
 def unpack_results(folder: Path, parcel: Parcel) -> None:
     """The result last: where it lies, everything does."""
-    for name in sorted(parcel, key=lambda name: name == "result.json"):
+    for name in sorted(parcel, key=lambda name: name == RESULT):
         write_whole(folder / name, parcel[name], REMEDY)

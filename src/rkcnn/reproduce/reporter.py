@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-from rkcnn.record.result import Result
-from rkcnn.record.run import Run, fill_run
+from rkcnn.record.result import Epoch, Result
+from rkcnn.record.run import Run
 from rkcnn.reproduce.event import Event
 from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
@@ -25,7 +24,7 @@ class Reporter(Observer):
         self._looked = 0.0
 
     def found(self, folder: Path, result: Result) -> None:
-        place = next(place for run, place in self._places.items() if run.as_dict() == fill_run(result.run))
+        place = self._places[result.run]
         self._tell(Event("ends", place, 1.0, result.error, result.status))
 
     def begins(self, job: Job, note: str) -> None:
@@ -39,7 +38,7 @@ class Reporter(Observer):
                 if not job.trainer.finished:
                     self._news("moves", job)
 
-    def epoch(self, job: Job, epoch: dict[str, Any]) -> None:
+    def epoch(self, job: Job, epoch: Epoch) -> None:
         self._news("moves", job)
 
     def ends(self, job: Job, result: Result) -> None:
@@ -48,6 +47,6 @@ class Reporter(Observer):
     def _news(self, what: str, job: Job, text: str = "") -> None:
         trainer = job.trainer
         done = trainer.epoch * trainer.steps + trainer.step
-        error = job.history[-1]["test_error"] if job.history else None
+        error = job.history[-1].test_error if job.history else None
         share = done / (job.run.recipe.epochs * trainer.steps)
         self._tell(Event(what, self._places[job.run], share, error, text))

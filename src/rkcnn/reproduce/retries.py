@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from rkcnn.reproduce.event import Event
+from rkcnn.run_folder import find_checkpoints
 
 DEATHS = 3  # of its process without a new checkpoint in between, until a run is given up
 PATIENCE = 120.0  # seconds for a process that was asked to stop to keep or send what it has
@@ -23,7 +24,7 @@ class Retries:
 
     def judge(self, run: int, share: float, why: str, folder: Path) -> Event:
         """It dies, or fails if it is to be given up; in `folder` are its checkpoints."""
-        stands = {path.name for path in folder.glob("checkpoint-*.json")}
+        stands = {path.name for path in find_checkpoints(folder)}
         further = stands != self._stood.get(run, set())
         self._counts[run] = 0 if further else self._counts[run] + 1
         self._stood[run] = stands

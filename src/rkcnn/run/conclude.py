@@ -13,13 +13,14 @@ from safetensors.torch import save
 
 from rkcnn import __version__
 from rkcnn.disk import write_whole
-from rkcnn.evaluation.weights import FILE, Facts
+from rkcnn.evaluation.weights import Facts
 from rkcnn.fit.checkpoint import REMEDY
 from rkcnn.model.cost import cost
 from rkcnn.record.result import Result
 from rkcnn.record.source import commit, source_hash
 from rkcnn.run.device import describe_machine, peak_bytes
 from rkcnn.run.job import Job, averaged, checksums
+from rkcnn.run_folder import PREDICTIONS, RESULT, WEIGHTS
 
 
 def conclude(job: Job, status: str) -> Result:
@@ -29,23 +30,23 @@ def conclude(job: Job, status: str) -> Result:
 
 def _write(job: Job, status: str) -> Result:
     trainer, images = job.trainer, job.train
-    errors = [epoch["test_error"] for epoch in job.history]
-    seconds = sum(epoch["seconds"] for epoch in job.history)
-    last = job.history[-1] if job.history else {}
+    errors = [epoch.test_error for epoch in job.history]
+    seconds = sum(epoch.seconds for epoch in job.history)
+    last = job.history[-1] if job.history else None
     height, width = images.pixels.shape[2:]
     costs = cost(trainer.network, (height, width))
     result = Result(
-        run=job.run.as_dict(),
+        run=job.run,
         status=status,
         error=errors[-1] if errors and status == "finished" else None,
         error_best=min(errors, default=None),
-        epochs=job.history,
+        epochs=tuple(job.history),
         seconds=seconds,
-        images_per_second=sum(epoch["images"] for epoch in job.history) / seconds if seconds else 0.0,
+        images_per_second=sum(epoch.images for epoch in job.history) / seconds if seconds else 0.0,
         peak_bytes=peak_bytes(trainer.device),
         params=costs.params,
-        evaluations=last.get("evaluations") or costs.evaluations,
-        unconverged=last.get("unconverged"),
+        evaluations=(last and last.evaluations) or costs.evaluations,
+        unconverged=last.unconverged if last else None,
         engine=job.engine.kind,
         data={
             "verified": images.verified,
@@ -64,9 +65,9 @@ def _write(job: Job, status: str) -> Result:
         with averaged(trainer):
             predictions = job.predictor.predictions(trainer.network).cpu().numpy()
             state = {name: value.detach().cpu().contiguous() for name, value in trainer.network.state_dict().items()}
-        write_whole(job.folder / FILE, save(state, Facts.of(job.run.spec, images).as_metadata()), REMEDY)
-        write_whole(job.folder / "predictions.npy", _npy(predictions.astype(np.int16)), REMEDY)
-    write_whole(job.folder / "result.json", result.to_json(), REMEDY)
+        write_whole(job.folder / WEIGHTS, save(state, Facts.of(job.run.spec, images).as_metadata()), REMEDY)
+        write_whole(job.folder / PREDICTIONS, _npy(predictions.astype(np.int16)), REMEDY)
+    write_whole(job.folder / RESULT, result.to_json(), REMEDY)
     return result
 
 

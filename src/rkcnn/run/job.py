@@ -14,12 +14,13 @@ from torch import nn
 
 from rkcnn.data.images import Images
 from rkcnn.evaluation.predictor import Predictor
-from rkcnn.fit.checkpoint import keep, resume, tensors_of
+from rkcnn.fit.checkpoint import keep, resume, state_of
 from rkcnn.fit.engine import Engine, start_engine
-from rkcnn.fit.fit import Epoch
+from rkcnn.fit.epoch import TrainingEpoch
 from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.trainer import Trainer
 from rkcnn.model.create import create_model
+from rkcnn.record.result import Epoch
 from rkcnn.record.run import Run
 from rkcnn.record.shorter import find_shorter
 from rkcnn.record.source import source_hash
@@ -37,7 +38,7 @@ class Job:
     train: Images
     predictor: Predictor
     engine: Engine
-    history: list[dict[str, Any]] = field(default_factory=list)
+    history: list[Epoch] = field(default_factory=list)
     kept: float = field(default_factory=time.monotonic)
     cost: float = 0.0  # seconds that the last checkpoint took
     together: int = 1  # runs side by side, this one among them: they share time and memory
@@ -53,7 +54,9 @@ class Job:
         sound = self.trainer.sound
         if sound:
             facts = identity(self.run.as_dict(), self.train, self.predictor.images)
-            self.trainer.ranks.first(lambda: keep(self.folder, self.trainer, facts, self.history))
+            self.trainer.ranks.first(
+                lambda: keep(self.folder, self.trainer, facts, [asdict(epoch) for epoch in self.history])
+            )
         self.kept = time.monotonic()
         self.cost = self.kept - began
         return sound
@@ -62,14 +65,14 @@ class Job:
         """Whether a checkpoint is due: after `pause` seconds, or longer where keeping one takes long."""
         return time.monotonic() - self.kept > pause * max(1.0, self.cost / (QUICK * pause) if pause else 1.0)
 
-    def judge(self, epoch: Epoch) -> dict[str, Any]:
+    def judge(self, epoch: TrainingEpoch) -> Epoch:
         """Ask the network about the test images, and put the answer beside what the epoch came to."""
 
         def ask() -> float:
             with averaged(self.trainer):
                 return self.predictor.error(self.predictor.predictions(self.trainer.network))
 
-        self.history.append({**asdict(epoch), "test_error": self.trainer.ranks.first(ask), "source": source_hash()})
+        self.history.append(Epoch(**asdict(epoch), test_error=self.trainer.ranks.first(ask), source=source_hash()))
         return self.history[-1]
 
 
@@ -84,17 +87,24 @@ def start_job(
         history, note = resume(folder, trainer, identity(run.as_dict(), training, test))
         untouched = not history and trainer.step == 0
         if untouched and (shorter := find_shorter(run, folder, checksums(training, test))) is not None:
-            history, passed = resume(shorter.folder, trainer, identity(shorter.run, training, test))
+            history, passed = resume(shorter.folder, trainer, identity(shorter.run.as_dict(), training, test))
             note = "; ".join(filter(None, (passed, f"goes on from the {len(history)} epochs in {shorter.folder}")))
-        others = sum(epoch.get("source") != source_hash() for epoch in history)
+        others = sum(epoch["source"] != source_hash() for epoch in history)
         if others:
             note = "; ".join(filter(None, (note, f"{others} of its epochs were made by other source")))
         return history, note, trainer.epoch, trainer.step
 
     history, note, trainer.epoch, trainer.step = ranks.first(go_on)
-    ranks.follow(tensors_of(trainer).values())
+    ranks.follow(state_of(trainer).values())
     chosen, why = start_engine(engine, trainer)
-    job = Job(run, folder, training, Predictor(test, device, run.recipe.precision), chosen, history)
+    job = Job(
+        run,
+        folder,
+        training,
+        Predictor(test, device, run.recipe.precision),
+        chosen,
+        [Epoch(**epoch) for epoch in history],
+    )
     return job, "; ".join(filter(None, (why, note)))
 
 

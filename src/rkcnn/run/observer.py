@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rkcnn.record.result import Result
+    from rkcnn.record.result import Epoch, Result
     from rkcnn.run.job import Job
 
 
@@ -22,7 +22,7 @@ class Observer:
     def steps(self, jobs: Sequence[Job]) -> None:
         """All of them did a step."""
 
-    def epoch(self, job: Job, epoch: dict[str, Any]) -> None: ...
+    def epoch(self, job: Job, epoch: Epoch) -> None: ...
 
     def kept(self, job: Job) -> None:
         """A checkpoint lies in the job's folder."""

@@ -16,12 +16,13 @@ from rkcnn.fit.fit import Diverged, Stopped, fit
 from rkcnn.fit.ranks import Ranks, join
 from rkcnn.record.lock import locked
 from rkcnn.record.result import Result, read_result
-from rkcnn.record.run import Run, fill_run
+from rkcnn.record.run import Run
 from rkcnn.run.conclude import conclude
 from rkcnn.run.device import pick_device
 from rkcnn.run.job import Job, checksums, start_job
 from rkcnn.run.observer import Observer
 from rkcnn.run.signals import stop_signals
+from rkcnn.run_folder import REPLACED_RESULT, RESULT, find_checkpoint_files
 
 KEEP_SECONDS = 10.0
 MOST = 10  # runs at once on a GPU: 10 small ones fill an H200, and 20 are no faster (docs/gpu.md)
@@ -84,16 +85,16 @@ def _take(run: Run, folder: Path, content: dict[str, str], again: bool, stack: E
     A result that is to be repeated is set aside, so that the repetition, broken off, goes on like any run.
     """
     stack.enter_context(locked(folder))
-    done = folder / "result.json"
+    done = folder / RESULT
     if not done.exists():
         return None
     if again:
-        for old in folder.glob("checkpoint-*"):
+        for old in list(find_checkpoint_files(folder)):
             old.unlink()
-        done.replace(folder / "result.before.json")
+        done.replace(folder / REPLACED_RESULT)
         return None
     result = read_result(done)
-    if fill_run(result.run) != run.as_dict():
+    if result.run != run:
         raise InputError(f"{done} is not of {run.folder}; name another --out or give --again")
     if any(result.data.get(name, value) != value for name, value in content.items()):
         raise InputError(f"{folder} holds a result of other images; name another --out or give --again")

@@ -1,0 +1,23 @@
+"""The numbers of one epoch of training. Imports no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TrainingEpoch:
+    """What one epoch of training measured: `error` is a fraction, `loss` the mean over its images.
+
+    `seconds` count the training steps alone, without evaluation and checkpoints between them.
+    """
+
+    number: int  # counted from 0
+    loss: float
+    error: float
+    lr: float  # learning rate of the last step
+    images: int = 0  # of all ranks together
+    seconds: float = 0.0
+    unconverged: float | None = None  # share of solves that did not converge, where a solver can fail to
+    evaluations: float | None = None  # of f in a forward pass, where the data decides how many
+    backward_evaluations: float | None = None  # of f for the gradient, where that takes a solve of its own

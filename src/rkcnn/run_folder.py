@@ -1,0 +1,47 @@
+"""The files in a run's folder. Only this module knows their names; it imports nothing but the standard library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+RESULT = "result.json"
+REPLACED_RESULT = "result.before.json"  # the result that `again` repeats, until the repetition has one of its own
+WEIGHTS = "weights.safetensors"
+PREDICTIONS = "predictions.npy"
+CURVES = "curves"  # the stem of curves.svg and curves.png
+LOCK = ".lock"
+MEMORY = "memory.json"  # lies one level above the recipes: a network's memory does not depend on how it is trained
+_CHECKPOINT = "checkpoint-"
+
+
+def checkpoint_path(folder: Path, epoch: int, step: int) -> Path:
+    """The JSON file of the checkpoint at that position; `tensors_of` gives the file beside it."""
+    return folder / f"{_CHECKPOINT}{epoch:05d}-{step:06d}.json"
+
+
+def tensors_of(checkpoint: Path) -> Path:
+    """The tensors that belong to a checkpoint's JSON file."""
+    return checkpoint.with_suffix(".safetensors")
+
+
+def find_checkpoints(folder: Path) -> list[Path]:
+    """The JSON files of a run's checkpoints, the oldest first. Their content is not checked."""
+    return sorted(folder.glob(f"{_CHECKPOINT}*.json"))
+
+
+def find_checkpoint_files(folder: Path) -> Iterator[Path]:
+    """Every file of every checkpoint, also incomplete ones that a killed process left behind."""
+    yield from folder.glob(f"{_CHECKPOINT}*")
+    yield from folder.glob(f".{_CHECKPOINT}*")
+
+
+def find_begun_folders(top: Path) -> list[Path]:
+    """Every folder below `top` that holds a checkpoint and no result, sorted by name."""
+    folders = sorted({path.parent for path in top.rglob(f"{_CHECKPOINT}*.json")})
+    return [folder for folder in folders if not (folder / RESULT).exists()]
+
+
+def is_checkpoint(name: str) -> bool:
+    """Whether a file of that name belongs to a checkpoint."""
+    return name.removeprefix(".").startswith(_CHECKPOINT)
