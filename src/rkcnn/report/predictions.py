@@ -1,0 +1,62 @@
+"""The predictions of a row's first seed, and which test images they got wrong."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rkcnn.report.results import Row
+from rkcnn.run_folder import PREDICTIONS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rkcnn.data.sets import DataSet
+
+
+def read_predictions(row: Row) -> NDArray[np.integer] | None:
+    """Return the class that seed 0 predicts for each test image; None where there is no readable file of them."""
+    import numpy as np
+
+    for folder, result in zip(row.folders, row.results, strict=True):
+        path = folder / PREDICTIONS
+        if result.run.seed or not path.is_file():
+            continue
+        try:
+            predictions: NDArray[np.integer] = np.load(path, allow_pickle=False)
+        except (OSError, ValueError):
+            return None
+        return predictions
+    return None
+
+
+def find_mistakes(row: Row, data: DataSet) -> NDArray[np.bool_] | None:
+    """Return, image by image, whether seed 0 is wrong.
+
+    None without its predictions or the data set's labels, or where the share of mistakes is not the recorded error.
+    """
+    predictions = read_predictions(row)
+    labels = read_labels(data) if predictions is not None else None
+    if predictions is None or labels is None or predictions.shape != labels.shape:
+        return None
+    wrong: NDArray[np.bool_] = predictions != labels
+    error = next(result.error for result in row.results if not result.run.seed)
+    return wrong if error is not None and abs(wrong.mean() - error) < 0.5 / len(wrong) else None
+
+
+def read_labels(data: DataSet) -> NDArray[np.int64] | None:
+    """Return the labels of the test set if a verified copy is on this machine; nothing is fetched."""
+    from rkcnn.data.fetch import find_stored
+    from rkcnn.data.sources import Sources
+
+    found = find_stored(data, Sources(offline=True))
+    return _read(found[0], data.coarse) if found else None
+
+
+@cache
+def _read(folder: Path, coarse: bool) -> NDArray[np.int64]:
+    import numpy as np
+
+    return np.fromfile(folder / f"test.{'coarse' if coarse else 'labels'}", np.int64)
