@@ -27,6 +27,7 @@ class Server:
         self.files = {path.name: path.read_bytes() for path in BUNDLED.iterdir()}
         self.requests: list[tuple[str, str]] = []  # name, Range
         self.sent = 0
+        self.closed = False
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -42,6 +43,7 @@ class Server:
         threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True).start()
 
     def close(self) -> None:
+        self.closed = True
         self._http.shutdown()
         self._http.server_close()
 
@@ -80,12 +82,13 @@ class Server:
             if first and self.behaviour == "stalls":
                 request.wfile.write(body[:20_000])
                 request.wfile.flush()
-                time.sleep(1.5)
+                while not self.closed:
+                    time.sleep(0.02)
                 return
             if self.behaviour == "waits" and len(body) > 200_000:
                 request.wfile.write(body[:200_000])
                 request.wfile.flush()
-                while self.behaviour == "waits":
+                while self.behaviour == "waits" and not self.closed:
                     time.sleep(0.02)
                 body = body[200_000:]
             while self.behaviour == "never ends":

@@ -14,6 +14,7 @@ from rkcnn.disk import writing_to
 from rkcnn.error import InputError
 
 ATTEMPTS = 4  # in a row without a byte gained before a source is given up
+PAUSE = 0.25  # seconds before the next attempt, doubled after each that gained nothing
 
 
 def download(url: str, part: Path, limit: int, timeout: float, progress: Progress) -> None:
@@ -50,7 +51,7 @@ def _download(url: str, part: Path, limit: int, timeout: float, progress: Progre
         failures = 0 if _size(part) > before else failures + 1
         if failures == ATTEMPTS:
             raise InputError(f"{url}: {reason}, {ATTEMPTS} times in a row after {_size(part)} bytes")
-        time.sleep(min(0.25 * 2**failures, timeout))
+        time.sleep(min(PAUSE * 2**failures, timeout))
 
 
 def _transfer(url: str, part: Path, limit: int, timeout: float, progress: Progress) -> None:

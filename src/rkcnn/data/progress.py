@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TextIO
 
@@ -12,7 +13,7 @@ class Progress:
     def __init__(self, out: TextIO | None = None) -> None:
         self._out = out
         self._live = out is not None and out.isatty()
-        self._started, self._from, self._shown = 0.0, 0, 0.0
+        self._started, self._from, self._shown = 0.0, 0, -math.inf
         self._unfinished = False  # a live line without its newline
 
     def note(self, text: str) -> None:
@@ -23,7 +24,7 @@ class Progress:
     def start(self, done: int) -> None:
         """A transfer begins with `done` bytes already there."""
         self.stop()
-        self._started, self._from, self._shown = time.monotonic(), done, 0.0
+        self._started, self._from, self._shown = time.monotonic(), done, -math.inf
 
     def advance(self, name: str, done: int, total: int | None) -> None:
         """Shows where the transfer stands, five times a second on a terminal, every five seconds in a log."""

@@ -34,6 +34,7 @@ from rkcnn.data.read.tar import read_tar
 from rkcnn.error import InputError
 
 LIMIT = 4 << 30  # generous: what holds memory down must be the file's own size
+SUPPRESSED = [HealthCheck.differing_executors, HealthCheck.too_slow]  # the latter: a shared core
 CLASSES = tuple(map(str, range(65536)))
 RANDOM = np.random.RandomState(0)
 ROWS = RANDOM.randint(0, 256, (3, 3073), np.uint8) % np.array([10] + [256] * 3072)
@@ -182,13 +183,13 @@ def test_the_valid_file_is_valid(name: str) -> None:
 
 @pytest.mark.parametrize("name", READERS)
 @given(data=st.binary(max_size=400), keep=st.integers(0, 24))
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.differing_executors])
+@settings(deadline=None, max_examples=100, suppress_health_check=SUPPRESSED)
 def test_random_bytes(name: str, data: bytes, keep: int) -> None:
     holds_the_law(name, READERS[name][0][:keep] + data)
 
 
 @pytest.mark.parametrize("name", READERS)
 @given(changes=CHANGES)
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.differing_executors])
+@settings(deadline=None, max_examples=300, suppress_health_check=SUPPRESSED)
 def test_mutations_of_a_valid_file(name: str, changes: list[tuple[str, float, bytes]]) -> None:
     holds_the_law(name, mutate(READERS[name][0], changes))

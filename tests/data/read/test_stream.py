@@ -36,7 +36,9 @@ def test_a_claim_is_refused_before_memory_is_given() -> None:
         tracemalloc.start()
         with pytest.raises(InputError, match=says):
             Stream(io.BytesIO(data), "here", limit).take(10**9, "things")
-        assert tracemalloc.get_traced_memory()[1] < 100_000
+        assert (
+            tracemalloc.get_traced_memory()[1] < 1_000_000
+        )  # of a thousand million claimed; other threads of this process count too
         tracemalloc.stop()
 
 
