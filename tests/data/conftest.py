@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rkcnn.data.packaging import MNIST
+from rkcnn.data.packaging import PACKAGINGS
 from rkcnn.data.sets import SETS
 
 BUNDLED = Path(str(files("rkcnn.data") / "bundled"))
@@ -117,9 +117,9 @@ def mini(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
     Returns the data folder, which is $RKCNN_DATA.
     """
-    layouts = (replace(MNIST[0], mirrors=()), replace(MNIST[1], npm=""))
-    made = replace(SETS["mnist-mini"], name="mini", home="mini", stored="mini", layouts=layouts)
-    monkeypatch.setitem(SETS, "mini", made)
+    plain, npm = PACKAGINGS["mnist"]
+    monkeypatch.setitem(PACKAGINGS, "mini", (replace(plain, mirrors=()), replace(npm, npm="")))
+    monkeypatch.setitem(SETS, "mini", replace(SETS["mnist-mini"], name="mini", folder="mini", decoded="mini"))
     monkeypatch.setenv("RKCNN_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "data"
@@ -132,9 +132,10 @@ def prelude() -> str:
 import sys
 sys.path[:0] = {sys.path!r}
 from dataclasses import replace
-from rkcnn.data.packaging import MNIST
+from rkcnn.data.packaging import PACKAGINGS
 from rkcnn.data.sets import SETS
-layouts = (replace(MNIST[0], mirrors=()), replace(MNIST[1], npm=""))
-SETS["mini"] = replace(SETS["mnist-mini"], name="mini", home="mini", stored="mini", layouts=layouts)
+plain, npm = PACKAGINGS["mnist"]
+PACKAGINGS["mini"] = (replace(plain, mirrors=()), replace(npm, npm=""))
+SETS["mini"] = replace(SETS["mnist-mini"], name="mini", folder="mini", decoded="mini")
 from rkcnn.cli import main
 """

