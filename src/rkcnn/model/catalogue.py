@@ -55,13 +55,6 @@ SOTA_THREE_PERIODS = (
     "RKCNN-R-3_4_4@k=180",
 )
 
-FIXED = {
-    "RKNet-64": "RKNet-dopri5@k=64,tol=0.001",
-    "ODENet-64": "ODENet-abm@k=64,tol=0.001,adjoint=on",
-    "SONODE-64": "SONODE-dopri5@k=64,tol=0.001",
-}
-"""Published originals that stand in the one frame: their names in the grammar say the rest (SPEC 3.6)."""
-
 TABLES: dict[str, tuple[str, ...]] = {
     "mnist": MNIST,
     "svhn": THREE_PERIODS,
