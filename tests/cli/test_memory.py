@@ -97,7 +97,7 @@ def test_the_report_reads_them(rkcnn: Run, gpu: StandIn, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("mnist",), "no nvidia-smi here, which tells a GPU's memory; measure on a machine with an NVIDIA GPU"),
+        (("mnist",), "nvidia-smi, which reports a GPU's memory, is not installed here; measure on a machine with an NVIDIA GPU"),
         (("imagenet",), "no table 'imagenet'; tables are mnist"),
         (("mnist", "--rows", "X*"), "no row of mnist matches 'X*'; rows are ResNet-bottleneck@k=32"),
     ],
@@ -125,7 +125,7 @@ def test_it_needs_neither_matplotlib_nor_jinja2(gpu: StandIn, tmp_path: Path) ->
     code = f"""
 import sys
 sys.modules.update(dict.fromkeys(("matplotlib", "jinja2", "markupsafe", "PIL", "ray")))
-from rkcnn.evaluate import memory
+from rkcnn.evaluation import memory
 memory.CHILD = ("sh", {str(gpu.folder / "child")!r})
 from rkcnn.cli import main
 main({[*MEASURE, "--out", str(tmp_path)]!r})
