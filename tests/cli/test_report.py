@@ -68,7 +68,7 @@ def test_files(rkcnn: Run, tmp_path: Path) -> None:
             "--recipe fast, or name another folder with --from",
         ),
         (["report", "imagenet"], "no table 'imagenet'; tables are mnist, cifar10"),
-        (["report", "--recipe", "mini"], "--recipe mini given; a table is trained by paper, fast, smoke"),
+        (["report", "--recipe", "mini"], "--preset mini given; a table is trained by paper, fast, smoke"),
         (["report", "--readme", "none.md"], "no file none.md here; name a README that has"),
         (["report", "mnist", "--readme", "README.md"], "--readme given with a table, -o or --recipe; it goes alone"),
     ],
