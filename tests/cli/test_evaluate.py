@@ -111,8 +111,8 @@ def test_images_loaded_in_another_way_are_refused(rkcnn: Run, tmp_path: Path, di
         main(["train", "ResNet@k=4", "--data", data, "--split", "0.3", "--set", "epochs=1", "--out", str(out)])
     run = str(next(out.rglob("result.json")).parent)
     says = (
-        f"{data} as it is loaded now isn't what the run was tested with: give the --size, --split and --skip-bad "
-        "of its training, or, if its files have changed, --data to judge it by other images"
+        f"{data} as it is loaded now isn't what the run was evaluated on: give the --size, --split and --skip-bad "
+        "of its training, or, if its files have changed, --data to evaluate it on other images"
     )
     code, said, err = rkcnn("evaluate", run, "--split", "0.5")
     assert code == 2
@@ -174,7 +174,7 @@ def refused(answer: tuple[int, str, str], says: str) -> None:
 
 def test_a_folder_without_a_result(rkcnn: Run, tmp_path: Path) -> None:
     refused(rkcnn("evaluate", str(tmp_path)), "holds no result.json; give a finished run's folder")
-    refused(rkcnn("evaluate", str(tmp_path / "no")), "isn't there; give a run's folder")
+    refused(rkcnn("evaluate", str(tmp_path / "no")), "doesn't exist; give a run's folder")
 
 
 def test_a_checkpoint(rkcnn: Run, run: Path) -> None:
@@ -190,7 +190,7 @@ def test_weights_of_another_network(rkcnn: Run, run: Path) -> None:
     save_file(state, path, ModelCard.of("ResNet@k=4", images).as_metadata())
     result = (run / "result.json").read_text()
     (run / "result.json").write_text(result.replace("ResNet@k=4", "ResNet@k=8"))
-    refused(rkcnn("evaluate", str(run)), "holds ResNet@k=4, and the run beside it is of ResNet@k=8")
+    refused(rkcnn("evaluate", str(run)), "holds ResNet@k=4, but the result beside it is of ResNet@k=8")
 
 
 def test_a_run_that_diverged(rkcnn: Run, run: Path) -> None:
