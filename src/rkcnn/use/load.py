@@ -45,10 +45,8 @@ class Classifier:
 
     def __repr__(self) -> str:
         height, width = self.size
-        classes = ", ".join(self.classes[:3]) + ", ..." * (len(self.classes) > 3)
-        return (
-            f"<Classifier: {self.name}, {height} x {width} x {self.channels}, {len(self.classes)} classes ({classes})>"
-        )
+        count, some = len(self.classes), ", ".join(self.classes[:3]) + ", ..." * (len(self.classes) > 3)
+        return f"<Classifier: {self.name}, images of {height} x {width} x {self.channels}, {count} classes ({some})>"
 
 
 def load(path: str | Path) -> Classifier:

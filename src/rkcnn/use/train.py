@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+from rkcnn.data.images import Images
 from rkcnn.data.progress import Progress
 from rkcnn.error import InputError
 from rkcnn.fit.fit import Stopped
@@ -107,8 +108,7 @@ def train(
         raise InputError(f"`seed={seed!r}` given; a seed is a whole number from 0 to 2^63 - 1")
     changes = {"epochs": epochs, "batch": batch, "lr": lr, **recipe_fields}
     given = {name: value for name, value in changes.items() if value is not None}
-    name = data if isinstance(data, str) else ""
-    chosen = change_recipe(recipe if recipe is not None else DEFAULT_RECIPES.get(name, "mini"), given)
+    chosen = change_recipe(default_recipe(data) if recipe is None else recipe, given)
     training, test = load_images(
         data, size=size, split=split, skip_bad=skip_bad, progress=Progress(sys.stderr if progress else None)
     )
@@ -124,6 +124,14 @@ def train(
             raise KeyboardInterrupt from None
         raise
     return TrainingResult(result, execution.out / run.folder)
+
+
+def default_recipe(data: Data) -> str:
+    """Return the name of the recipe for a data set where none is asked for."""
+    match data:
+        case str(name) | (Images(name=name), Images()):
+            return DEFAULT_RECIPES.get(name, "mini")
+    return "mini"
 
 
 def change_recipe(recipe: str | Recipe, changes: dict[str, Any]) -> Recipe:
