@@ -26,8 +26,7 @@ def test_every_way_to_name_a_model_gives_the_recorded_error(trained: TrainingRes
     test = arrays[1]
     for model in (trained, trained.folder, str(trained.folder), trained.folder / "weights.safetensors"):
         assert evaluate(model, test).error == trained.error
-    model = load(trained.folder)
-    found = evaluate(model, load_images(arrays)[1])
+    found = evaluate(load(trained.folder), load_images(arrays)[1])
     assert (found.error, found.images) == (trained.error, 50)
     assert np.array(found.confusion).sum() == 50
     assert found.interval[0] < found.error < found.interval[1]

@@ -47,9 +47,8 @@ def test_images_and_validation_are_trained_on(digits: tuple[Images, Images], tmp
 
 
 def test_any_field_of_a_recipe_is_a_keyword(arrays: Arrays, tmp_path: Path) -> None:
-    result = train(
-        "ResNet@k=4", arrays, **TINY, out=tmp_path, lr=np.float32(0.5), milestones=[1, 2], flip=True, seed=np.int64(3)
-    )
+    numbers: dict[str, Any] = {"lr": np.float32(0.5), "milestones": [1, 2], "flip": True, "seed": np.int64(3)}
+    result = train("ResNet@k=4", arrays, **TINY, **numbers, out=tmp_path)
     assert result.run.recipe == recipe_of(
         "mini", {"epochs": "1", "batch": "50", "lr": "0.5", "milestones": "1_2", "flip": "on"}
     )

@@ -86,17 +86,17 @@ def was_tested_with(result: Result, images: Images) -> bool:
 
 
 def _find_images(classifier: Classifier, data: str | Labelled | Images | None, own: OwnOptions) -> Images:
-    progress, result = Progress(sys.stderr), classifier.result
+    result = classifier.result
     match data:
         case None if result is not None:
-            return load_tested_images(result, own=None if own == OwnOptions() else own, progress=progress)
+            return load_tested_images(result, own=None if own == OwnOptions() else own, progress=Progress(sys.stderr))
         case None:
             raise InputError(
                 f"the weights of {classifier.name} have no result beside them that names their data; say which images "
                 "to test with, as in `data='mnist'`"
             )
         case str():
-            return load_images(data, size=own.size, split=own.split, skip_bad=own.skip_bad, progress=progress)[1]
+            return load_images(data, size=own.size, split=own.split, skip_bad=own.skip_bad)[1]
         case Images():
             return data
         case (pixels, labels):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +32,7 @@ def load_images(
     size: int | None = None,
     split: float | None = None,
     skip_bad: bool = False,
-    progress: Progress | None = None,
+    progress: bool = True,
 ) -> tuple[Images, Images]:
     """Return the training images and the test images of a data set.
 
@@ -41,6 +42,7 @@ def load_images(
     size       side of the square in pixels that a folder's images are resized and cropped to (32 if not given)
     split      the share of the images that becomes the test set, for a folder, file or (x, y) that has none
     skip_bad   leave out a folder's images that can't be read, instead of refusing the folder
+    progress   print how far a download is, on standard error
 
     A published data set is downloaded and checked when it is first used. Arrays get a name made from their content,
     and are normalised by the mean and standard deviation of the training pixels.
@@ -49,7 +51,7 @@ def load_images(
         own = OwnOptions(size, split, skip_bad)
         if own != OwnOptions() and not data.startswith(("folder:", "npz:")):
             raise InputError(f"size, split or skip_bad given with {data}; they are for folder:PATH and npz:PATH")
-        return load(data, own=own, progress=progress)
+        return load(data, own=own, progress=Progress(sys.stderr if progress else None))
     if size is not None:
         raise InputError(f"`size={size}` given with arrays, which are not resized; leave it out")
     if not isinstance(data, (tuple, list)) or len(data) != 2:

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class TrainingResult(Result):
-    """The result of a run, with the folder that its files are in.
+    """The result of a run, as its record has it, with the folder that its files are in.
 
     `error` is the test error after the last epoch, a fraction from 0 to 1, and None if the run diverged; `error_best`
     is the lowest test error of all epochs, which is a choice made on the test set. `epochs` holds the numbers of each
     epoch.
     """
 
-    folder: Path
+    folder: Path  # where weights.safetensors, result.json and the other files of the run are
 
     def __init__(self, result: Result, folder: Path) -> None:
         super().__init__(**{field.name: getattr(result, field.name) for field in fields(Result)})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from rkcnn.data.images import Images
-from rkcnn.data.progress import Progress
 from rkcnn.error import InputError
 from rkcnn.fit.fit import Stopped
 from rkcnn.fit.recipe import Recipe, recipe_of
@@ -109,9 +107,7 @@ def train(
     changes = {"epochs": epochs, "batch": batch, "lr": lr, **recipe_fields}
     given = {name: value for name, value in changes.items() if value is not None}
     chosen = change_recipe(default_recipe(data) if recipe is None else recipe, given)
-    training, test = load_images(
-        data, size=size, split=split, skip_bad=skip_bad, progress=Progress(sys.stderr if progress else None)
-    )
+    training, test = load_images(data, size=size, split=split, skip_bad=skip_bad, progress=progress)
     if validation:
         training, test = training.split(validation)
     run = Run(name_of(training, test), check_fit(network, training), chosen, int(seed))
