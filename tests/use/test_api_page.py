@@ -83,5 +83,5 @@ def test_names_beside_explanations_are_a_list() -> None:
         ("a, b", "both"),
     ]
     assert _items("so, on\n      and on") == [("so, on", "and on")]
-    for text in ("A sentence of\nordinary text.", "", "one  word and\nthen text", "    indented alone"):
+    for text in ("A sentence of\nordinary text.", "", "one  word and\nthereafter text", "    indented alone"):
         assert _items(text) == []
