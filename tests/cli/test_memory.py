@@ -125,7 +125,7 @@ def test_it_needs_neither_matplotlib_nor_jinja2(gpu: StandIn, tmp_path: Path) ->
     code = f"""
 import sys
 sys.modules.update(dict.fromkeys(("matplotlib", "jinja2", "markupsafe", "PIL", "ray")))
-from rkcnn.evaluate import memory
+from rkcnn.evaluation import memory
 memory.CHILD = ("sh", {str(gpu.folder / "child")!r})
 from rkcnn.cli import main
 main({[*MEASURE, "--out", str(tmp_path)]!r})

@@ -36,8 +36,8 @@ def test_errors_over_seeds_and_what_is_missing() -> None:
     one, two, three, four = runs("paper", "ResNet@*", 4)
     diverged = outcome((), status="diverged: the loss is nan", error=None, error_best=None)
     stand: dict[Run, Result | str | InputError] = {
-        one: replace(outcome((0.1, 0.004, 0.005)), run=one.as_dict()),
-        two: replace(outcome((0.1, 0.003, 0.003)), run=two.as_dict()),
+        one: replace(outcome((0.1, 0.004, 0.005)), run=one),
+        two: replace(outcome((0.1, 0.003, 0.003)), run=two),
         three: diverged,
         four: NEW,
     }

@@ -174,7 +174,7 @@ def test_a_plan_trains_and_fetches_nothing(rkcnn: Run, tmp_path: Path) -> None:
     [
         (["imagenet"], "no table 'imagenet'; tables are mnist"),
         (["mnist", "--rows", "AlexNet"], "no row of mnist matches 'AlexNet'; rows are ResNet"),
-        (["mnist", "--recipe", "slow"], "--recipe slow given; a table is trained by paper, fast, smoke"),
+        (["mnist", "--recipe", "slow"], "--preset slow given; a table is trained by paper, fast, smoke"),
         (["mnist", "--on", "moon"], "--on moon given; a table runs on local or on ray"),
         (["mnist", "--store", "x"], "--store given with --on local; it goes with --on ray"),
         (["mnist", "--seeds", "0"], "--seeds 0 given"),
@@ -240,5 +240,5 @@ def test_a_record_of_another_version_is_that_runs_trouble_alone(rkcnn: Run, out:
         copy.write_text(json.dumps(facts))
     code, said, _ = rkcnn("reproduce", "mnist", "--recipe", "smoke", "--rows", ROWS, "--out", str(tmp_path))
     assert code == 1
-    assert "result.json is of another run, made by smoke,warmth=3; move it away" in said
+    assert "the recipe has warmth, which this version doesn't know; move it away" in said
     assert said.count("FAILS") == 2

@@ -11,6 +11,7 @@ import torch
 from rich.console import Console
 
 from fit.bench import digits
+from outcome import outcome
 from rkcnn.cli import run_progress
 from rkcnn.cli.run_progress import Watch, describe_job
 from rkcnn.fit.ranks import Ranks
@@ -53,7 +54,7 @@ def test_a_rate_counts_the_images_there_were(
     shown, job = Watch(Console(file=screen)), job_of(tmp_path, **changes)
     shown.begins(job, "")
     job.trainer.epoch, now = 1, 101.0
-    shown.epoch(job, {})
+    shown.epoch(job, outcome().epochs[0])
     assert screen.getvalue().endswith(f"{images} images/s  0:02 left\n")
 
 
@@ -66,6 +67,6 @@ def test_a_rate_within_an_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     shown.begins(job, "")
     job.trainer.step, now = 1, 102.0
     shown.steps([job])
-    shown.epoch(job, {})
+    shown.epoch(job, outcome().epochs[0])
     assert "seed      0, continues at epoch 2, step 1\n" in screen.getvalue()
     assert screen.getvalue().endswith("32 images/s  0:02 left\n")  # 6 and 70 are left

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -61,8 +62,8 @@ def test_any_course_can_be_drawn(tmp_path: Path, errors: tuple[float, ...]) -> N
 
 
 def test_a_validation_run_and_a_dollar_in_its_path(tmp_path: Path) -> None:
-    made = outcome()
-    made.run.data = "npz:$a$/x_y.npz~validation-50"
+    run = replace(outcome().run, data="npz:$a$/x_y.npz~validation-50")
+    made = outcome(run=run)
     svg, _ = save_figure(draw_curves(made), tmp_path / "curves")
     assert "npz:$a$/x_y.npz~validation-50" in words(svg)
     assert "validation" in words(svg).split()
@@ -70,8 +71,7 @@ def test_a_validation_run_and_a_dollar_in_its_path(tmp_path: Path) -> None:
 
 def test_a_learning_rate_that_moves_all_the_time_is_not_written_out(tmp_path: Path) -> None:
     made = outcome((0.5,) * 20)
-    for number, epoch in enumerate(made.epochs):
-        epoch.lr = 0.1 * number
+    made = replace(made, epochs=tuple(replace(epoch, lr=0.1 * epoch.number) for epoch in made.epochs))
     svg, _ = save_figure(draw_curves(made), tmp_path / "curves")
     assert "lr " not in words(svg)
 

@@ -73,7 +73,7 @@ def test_results_by_other_recipes_are_counted_apart(tmp_path: Path) -> None:
     put_records(tmp_path, {"ResNet@k=32": (0.005, 0.006)}, preset="fast")
     run = TABLES["mnist"].runs("paper", "ResNet@k=32", 1)[0]
     changed = replace(run, recipe=replace(run.recipe, lr=0.2))
-    put_records(tmp_path / "own", {"ResNet@k=32": (0.005,)}, run=changed.as_dict())
+    put_records(tmp_path / "own", {"ResNet@k=32": (0.005,)}, run=changed)
     assert view(TABLES["mnist"], tmp_path).others == {"fast-mnist": 2, "paper-mnist with fields overridden": 1}
     assert view(TABLES["mnist"], tmp_path, "fast").others == {"paper-mnist": 24 + 1}
     assert view(TABLES["cifar10"], tmp_path).others == {}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rkcnn.record.lock import locked
+from rkcnn.disk import locked
 from rkcnn.reproduce.scratch import scratch_folder
 
 DIE = """

@@ -9,7 +9,7 @@ try:
     from cyclopts import App, CycloptsError
 
     from rkcnn import __version__
-    from rkcnn.error import InputError
+    from rkcnn.error import InputError, with_flags
 except KeyboardInterrupt:  # before there is a main to catch it
     sys.exit(130)
 
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(PIPE)
     except (InputError, CycloptsError) as error:
         if os.environ.get("LOCAL_RANK", "0") == "0":  # torchrun's other ranks on this machine would say the same
-            print(f"rkcnn: {' '.join(str(error).split())}", file=sys.stderr)
+            print(f"rkcnn: {' '.join(with_flags(str(error)).split())}", file=sys.stderr)
         sys.exit(2)
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # rich's consoles catch it themselves and exit with 1

@@ -33,12 +33,12 @@ def describe(table: Table, preset: str, runs: Sequence[Run], stand: str) -> Iter
 def show_plan(runs: Sequence[Run], waiting: Sequence[Run], device: str) -> Iterator[str]:
     """Row by row: how many runs are left, and about how long they take on this machine."""
     from rkcnn.cli.summary import clock
-    from rkcnn.data.load import find
+    from rkcnn.data.sets import find_set
     from rkcnn.reproduce.estimate import count_flops, measure_rate, training_flops
     from rkcnn.reproduce.local import places_for
 
     specs = list(dict.fromkeys(run.spec for run in runs))
-    flops = {spec: count_flops(spec, find(runs[0].data)) for spec in specs}
+    flops = {spec: count_flops(spec, find_set(runs[0].data)) for spec in specs}
     places = places_for(device, len(waiting))
     rate = measure_rate(waiting, flops, places[0]) * len(places) if waiting else 1.0
     width = max(map(len, specs))

@@ -14,7 +14,7 @@ from cyclopts import Parameter
 
 from rkcnn.cli.data import FromSources
 from rkcnn.cli.plan import MARKS, describe, show_plan, summarise
-from rkcnn.data.sources import Sources
+from rkcnn.data.options import Sources
 from rkcnn.error import InputError
 
 if TYPE_CHECKING:
@@ -196,8 +196,9 @@ def _go(
 ) -> dict[Run, str]:
     """Train the runs with a board to watch; those that failed, and why."""
     from rkcnn.cli.table_progress import Board
-    from rkcnn.data.load import find, load
+    from rkcnn.data.load import load
     from rkcnn.data.progress import Progress
+    from rkcnn.data.sets import find_set
     from rkcnn.fit.engine import check_engine
     from rkcnn.reproduce.estimate import count_flops
     from rkcnn.run.side_by_side import Execution
@@ -207,7 +208,7 @@ def _go(
     training, _ = load(runs[0].data, sources, progress=Progress(sys.stderr))
     for spec in dict.fromkeys(run.spec for run in runs):
         check_fit(spec, training)
-    flops = {spec: count_flops(spec, find(runs[0].data)) for spec in {run.spec for run in runs}}
+    flops = {spec: count_flops(spec, find_set(runs[0].data)) for spec in {run.spec for run in runs}}
     way = Execution(out, device, engine)
     if on == "ray":
         from rkcnn.reproduce.on_ray import reproduce_on_ray

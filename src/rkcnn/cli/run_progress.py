@@ -141,11 +141,11 @@ def describe_job(job: Job) -> list[str]:
     ranks = f" x {trainer.ranks.world} ranks" if trainer.ranks.world > 1 else ""
     idle = " (does nothing on a cpu)" if (recipe.precision, device.type) == ("tf32", "cpu") else ""
     held = "held out for validation" if test.part.startswith("validation") else "to test with"
-    unverified = "" if job.train.verified or ":" in job.run.data else ", UNVERIFIED content"
+    origin = "" if job.train.verified else f", {job.train.origin}"
     return [
         f"network   {job.run.spec}, {params:,} parameters",
         f"data      {job.run.data}: {count:,} images to train on, {len(test):,} {held}, "
-        f"{len(job.train.classes)} classes, {height} x {width} x {channels}{unverified}",
+        f"{len(job.train.classes)} classes, {height} x {width} x {channels}{origin}",
         f"recipe    {recipe}: {_many(recipe.epochs, 'epoch')} of "
         f"{_many(trainer.steps, 'step')} of {_many(recipe.batch, 'image')}, lr {recipe.lr:g}",
         f"device    {device} ({where}){ranks}, {recipe.precision}{idle}, {job.engine.kind}",

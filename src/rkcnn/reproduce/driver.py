@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rkcnn.data.load import load
-from rkcnn.data.sources import Sources
+from rkcnn.data.options import Sources
 from rkcnn.error import InputError
 from rkcnn.record.run import Run
 from rkcnn.reproduce.event import Event, fail, read_event

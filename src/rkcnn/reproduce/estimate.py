@@ -9,8 +9,7 @@ from dataclasses import replace
 import torch
 
 from rkcnn.data.images import Images
-from rkcnn.data.load import find
-from rkcnn.data.sets import DataSet
+from rkcnn.data.sets import DataSet, find_set
 from rkcnn.fit.engine import Engine, Graph
 from rkcnn.fit.trainer import Trainer
 from rkcnn.model.cost import cost
@@ -34,7 +33,7 @@ def count_flops(spec: str, data: DataSet) -> int:
 
 def training_flops(run: Run, flops: int) -> float:
     """Of a whole run: a step's backward pass takes twice its forward pass; then the test images, every epoch."""
-    data, recipe = find(run.data), run.recipe
+    data, recipe = find_set(run.data), run.recipe
     steps = data.train.images // recipe.batch if recipe.drop_last else -(-data.train.images // recipe.batch)
     steps = min(steps, recipe.most_steps or steps)
     return float(flops) * recipe.epochs * (3 * steps * recipe.batch + data.test.images)
@@ -54,7 +53,7 @@ def _measure(runs: Sequence[Run], flops: dict[str, int], place: torch.device) ->
     run = min(runs, key=lambda run: flops[run.spec])
     set_precision(run.recipe.precision)
     count = min(MOST, len(runs)) if place.type == "cuda" else 1
-    images = _noise(find(run.data), run.recipe.batch * 2)
+    images = _noise(find_set(run.data), run.recipe.batch * 2)
     engines: list[Engine] = []
     for seed in range(count):
         trainer = Trainer(build(replace(run, seed=seed), images), images, run.recipe, seed, place)

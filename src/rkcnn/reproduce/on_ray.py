@@ -6,9 +6,9 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from rkcnn.data.sources import Sources
+from rkcnn.data.options import Sources
+from rkcnn.disk import locked
 from rkcnn.error import InputError
-from rkcnn.record.lock import locked
 from rkcnn.record.result import Result
 from rkcnn.record.run import Run
 from rkcnn.record.standing import standing

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from rkcnn.disk import locked
 from rkcnn.error import InputError
-from rkcnn.record.lock import locked
 
 HELD = ".lock"
 

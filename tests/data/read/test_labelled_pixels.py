@@ -1,4 +1,4 @@
-"""A part's counts must match."""
+"""There must be as many labels as images."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rkcnn.data.read.part import Part
+from rkcnn.data.read.labelled_pixels import LabelledPixels
 from rkcnn.error import InputError
 
 PIXELS = np.zeros((3, 2, 2, 1), np.uint8)
@@ -25,4 +25,4 @@ PIXELS = np.zeros((3, 2, 2, 1), np.uint8)
 )
 def test_refuses(pixels: Any, labels: Any, coarse: Any) -> None:
     with pytest.raises(InputError, match="here: "):
-        Part("here", pixels, labels, coarse)
+        LabelledPixels("here", pixels, labels, coarse)

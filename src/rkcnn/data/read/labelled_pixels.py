@@ -1,4 +1,4 @@
-"""What a reader gives: pictures and their labels, as numpy arrays, not yet known to be anybody's data set."""
+"""What a decoder returns: images and their labels as numpy arrays, not yet compared with any published set."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from rkcnn.error import InputError
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """Pictures and labels out of one file (or two that belong together); refuses counts that differ."""
+class LabelledPixels:
+    """The images and labels of one file, or of two that belong together.
+
+    Raises InputError if there is no image, or if the number of labels isn't that of the images.
+    """
 
     where: str  # the file, for messages
     pixels: NDArray[np.uint8]  # (N, H, W, C), possibly a view with other strides
