@@ -153,8 +153,8 @@ def _check(method: str, y0: Tensor, times: Tensor, tol: float, adjoint: bool) ->
         raise InputError(f"y0 of {y0.dtype} with {y0.numel()} elements given; it must hold floating-point numbers")
     if not tol > 0:
         raise InputError(f"tol = {tol} given; a tolerance is a positive number")
-    gaps = times.diff()
-    if times.dim() != 1 or len(times) == 0 or not times.isfinite().all() or not ((gaps > 0).all() or (gaps < 0).all()):
+    gaps = times.diff() if times.dim() == 1 and len(times) else torch.tensor(torch.nan)
+    if not times.isfinite().all() or not ((gaps > 0).all() or (gaps < 0).all()):
         raise InputError(
             f"t = {times.tolist()} given; it must be a list of times that increase, or decrease, all along"
         )
