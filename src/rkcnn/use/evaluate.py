@@ -8,9 +8,8 @@ from pathlib import Path
 
 from rkcnn.data.images import Images
 from rkcnn.data.load import load as load_named
-from rkcnn.data.own import OwnOptions
+from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.data.progress import Progress
-from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
 from rkcnn.evaluation.metrics import Judgement, judge
 from rkcnn.evaluation.predictor import Predictor

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from rkcnn.data.images import VALIDATION_SEED, Images
 from rkcnn.data.load import load
-from rkcnn.data.own import OwnOptions
+from rkcnn.data.options import OwnOptions
+from rkcnn.data.own_images import PREFIXES
 from rkcnn.data.progress import Progress
 from rkcnn.error import InputError
 
@@ -49,7 +50,7 @@ def load_images(
     """
     if isinstance(data, str):
         own = OwnOptions(size, split, skip_bad)
-        if own != OwnOptions() and not data.startswith(("folder:", "npz:")):
+        if own != OwnOptions() and not data.startswith(PREFIXES):
             raise InputError(f"size, split or skip_bad given with {data}; they are for folder:PATH and npz:PATH")
         return load(data, own=own, progress=Progress(sys.stderr if progress else None))
     if size is not None:
