@@ -11,9 +11,9 @@ from rkcnn.data.load import load as load_named
 from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.data.progress import Progress
 from rkcnn.error import InputError
-from rkcnn.evaluation.metrics import Judgement, judge
+from rkcnn.evaluation.metrics import Metrics, measure
 from rkcnn.evaluation.predictor import Predictor
-from rkcnn.evaluation.weights import Facts
+from rkcnn.evaluation.weights import ModelCard
 from rkcnn.record.result import Result
 from rkcnn.run.device import pick_device, set_precision
 from rkcnn.use.images import Labelled, label_images, load_images
@@ -29,7 +29,7 @@ def evaluate(
     split: float | None = None,
     skip_bad: bool = False,
     device: str = "auto",
-) -> Judgement:
+) -> Metrics:
     """Measure a trained network on test images: its error with a 95 % interval, what it confuses, how sure it is.
 
     model      what `rkcnn.load` or `rkcnn.train` returned, a run's folder, or a weights file
@@ -46,16 +46,16 @@ def evaluate(
         model = model.folder
     classifier = model if isinstance(model, Classifier) else load(model)
     images = _find_images(classifier, data, OwnOptions(size, split, skip_bad))
-    facts = Facts(
+    card = ModelCard(
         classifier.name, classifier.channels, classifier.size, classifier.classes, classifier.mean, classifier.std
     )
-    images = facts.fit(images)
+    images = card.prepare(images)
     precision = classifier.result.run.recipe.precision if classifier.result else "fp32"
     set_precision(precision)
     where = pick_device(device)
     network = copy.deepcopy(classifier.network).to(where)  # the caller's network stays on its device
     logits = Predictor(images, where, precision).logits(network)
-    return judge(logits, images.labels, len(images.classes))
+    return measure(logits, images.labels, len(images.classes))
 
 
 def load_tested_images(
