@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -19,28 +20,29 @@ def put(folder: Path, content: bytes) -> None:
 
 
 def test_a_table_by_name_that_cuts_nothing_off(rkcnn: Run, tmp_path: Path) -> None:
-    far = outcome(status="diverged: at step 3", error=None, error_best=None, epochs=[])
-    far.run.data = "npz:/a/very/long/path/" + "x" * 100
+    far = outcome(status="diverged: at step 3", error=None, error_best=None, epochs=())
+    far = replace(far, run=replace(far.run, data="npz:/a/very/long/path/" + "x" * 100))
     put(tmp_path / "b", far.to_json())
     put(tmp_path / "a" / "seed-0", outcome().to_json())
     code, out, err = rkcnn("runs", "--from", str(tmp_path))
     assert (code, err) == (0, "")
-    head, first, second = out.splitlines()
-    assert " ".join(head.split()) == "data network recipe seed error best epochs time params state"
+    head, first, second, footnote = out.splitlines()
+    assert footnote == "* the lowest error of any epoch, chosen on the test set"
+    assert " ".join(head.split()) == "data network recipe seed error best* epochs time params state"
     assert " ".join(first.split()) == "mnist-mini ResNet@k=4 mini,epochs=3 0 3.00 % 2.00 % 3 1:05 1,234 finished"
-    assert " ".join(second.split()) == f"{far.run['data']} ResNet@k=4 mini,epochs=3 0 - - 0 1:05 1,234 diverged"
+    assert " ".join(second.split()) == f"{far.run.data} ResNet@k=4 mini,epochs=3 0 - - 0 1:05 1,234 diverged"
 
 
 def test_a_run_that_has_begun_is_there_too(rkcnn: Run, tmp_path: Path) -> None:
     put(tmp_path / "b", outcome().to_json())
     (tmp_path / "a").mkdir()
-    run = {**outcome().run, "train_sha256": "0" * 64, "seed": 7}
-    history = [{**epoch, "seconds": 40.0} for epoch in outcome().epochs[:2]]
+    run = {**outcome().run.as_dict(), "train_sha256": "0" * 64, "seed": 7}
+    history = [asdict(replace(epoch, seconds=40.0)) for epoch in outcome().epochs[:2]]
     facts = {"identity": run, "epoch": 2, "step": 5, "history": history}
     (tmp_path / "a" / "checkpoint-00002-000005.json").write_text(json.dumps(facts))
     code, out, err = rkcnn("runs", "--from", str(tmp_path))
     assert (code, err) == (0, "")
-    _, first, second = (" ".join(line.split()) for line in out.splitlines())
+    _, first, second, _ = (" ".join(line.split()) for line in out.splitlines())
     assert first == "mnist-mini ResNet@k=4 mini,epochs=3 7 - 2.00 % 2 of 3 1:20 - begun"
     assert second.endswith(" 3 1:05 1,234 finished")
     (found,) = json.loads(rkcnn("runs", "--from", str(tmp_path), "--json")[1])
@@ -48,7 +50,7 @@ def test_a_run_that_has_begun_is_there_too(rkcnn: Run, tmp_path: Path) -> None:
 
 
 def test_only_runs_that_have_begun(rkcnn: Run, tmp_path: Path) -> None:
-    facts = {"identity": outcome().run, "epoch": 0, "step": 0, "history": []}
+    facts = {"identity": outcome().run.as_dict(), "epoch": 0, "step": 0, "history": []}
     (tmp_path / "checkpoint-00000-000000.json").write_text(json.dumps(facts))
     code, out, _ = rkcnn("runs", "--from", str(tmp_path))
     assert code == 0
@@ -72,7 +74,7 @@ def test_one_that_cant_be_read_hides_no_other(rkcnn: Run, tmp_path: Path) -> Non
     put(tmp_path / "b", outcome().to_json())
     code, out, err = rkcnn("runs", "--from", str(tmp_path))
     assert code == 0
-    assert len(out.splitlines()) == 2
+    assert len(out.splitlines()) == 3
     assert err.startswith(f"rkcnn: {tmp_path / 'a' / 'result.json'} can't be read as a result")
 
 

@@ -9,17 +9,18 @@ import torch
 
 from fit.bench import RECIPE, trainer
 from rkcnn.fit.engine import Engine
-from rkcnn.fit.fit import Diverged, Epoch, fit
+from rkcnn.fit.epoch import TrainingEpoch
+from rkcnn.fit.fit import Diverged, fit
 
 
 def test_epochs_come_in_order_with_their_means() -> None:
     run = trainer()
     epochs = [epoch for _, epoch in fit([Engine(run)])]
-    assert all(isinstance(epoch, Epoch) for epoch in epochs)
-    assert [epoch.number for epoch in epochs if isinstance(epoch, Epoch)] == [0, 1]
+    assert all(isinstance(epoch, TrainingEpoch) for epoch in epochs)
+    assert [epoch.number for epoch in epochs if isinstance(epoch, TrainingEpoch)] == [0, 1]
     assert run.finished
     first = epochs[0]
-    assert isinstance(first, Epoch)
+    assert isinstance(first, TrainingEpoch)
     assert 1.5 < first.loss < 3.5
     assert first.error * 56 == pytest.approx(round(first.error * 56))
 
@@ -138,7 +139,7 @@ def test_seconds_are_those_of_the_steps(clock: Clock) -> None:
         found.append(outcome)
         clock.pass_by(1000)
     for outcome in found:
-        assert isinstance(outcome, Epoch)
+        assert isinstance(outcome, TrainingEpoch)
         assert outcome.images == 56
         assert outcome.seconds == 8, "four steps of both: they share the device"
 
@@ -149,14 +150,14 @@ def test_a_run_that_goes_on_has_the_seconds_before(clock: Clock) -> None:
     Engine(run).advance()
     run.seconds = 1000.0
     ((_, outcome),) = fit([Engine(run)])
-    assert isinstance(outcome, Epoch)
+    assert isinstance(outcome, TrainingEpoch)
     assert outcome.seconds == 1003
 
 
 def test_a_solver_that_may_fail_is_counted() -> None:
     run = trainer("ODENet-abm@k=4", recipe=replace(RECIPE, epochs=1))
     ((_, epoch),) = fit([Engine(run)])
-    assert isinstance(epoch, Epoch)
+    assert isinstance(epoch, TrainingEpoch)
     assert epoch.evaluations is not None
     assert 10 <= epoch.evaluations <= 13
     assert epoch.unconverged is not None
@@ -168,7 +169,7 @@ def test_solves_of_an_evaluation_are_not_counted() -> None:
     run = trainer("ODENet-abm@k=4", recipe=replace(RECIPE, epochs=2))
     counts = []
     for _, outcome in fit([Engine(run)]):
-        assert isinstance(outcome, Epoch)
+        assert isinstance(outcome, TrainingEpoch)
         run.network.eval()
         run.network(torch.zeros(2, 1, 28, 28))
         counts.append(run.tallies[0].solves)

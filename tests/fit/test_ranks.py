@@ -22,7 +22,7 @@ from rkcnn.error import InputError
 from rkcnn.fit.ranks import Ranks, join
 
 TESTS = Path(__file__).parents[1]
-SCRIPT = str(TESTS / "train" / "rank.py")
+SCRIPT = str(TESTS / "fit" / "rank.py")
 TIMEOUT = 120  # of a group of processes; seen: 13 s at most on two free cores
 
 
@@ -99,8 +99,8 @@ def test_a_run_has_the_losses_and_weights_of_one_rank(spec: str, compared: Path,
     result = json.loads((folder / "result.json").read_text())
     assert (result["status"], result["machine"]["ranks"]) == ("finished", 2)
     for ours, theirs in zip(result["epochs"], expected.epochs, strict=True):
-        assert ours["loss"] == pytest.approx(theirs["loss"], rel=1e-5)
-        assert (ours["error"], ours["evaluations"]) == pytest.approx((theirs["error"], theirs["evaluations"]))
+        assert ours["loss"] == pytest.approx(theirs.loss, rel=1e-5)
+        assert (ours["error"], ours["evaluations"]) == pytest.approx((theirs.error, theirs.evaluations))
     weights = load_file(only_result(tmp_path, spec) / "weights.safetensors")
     for name, value in load_file(folder / "weights.safetensors").items():
         torch.testing.assert_close(value, weights[name], rtol=1e-3, atol=5e-4)
@@ -136,7 +136,7 @@ def test_stopped_then_killed_then_resumed_on_two_machines_nothing_is_lost(compar
     assert not elsewhere.exists()  # only rank 0 wrote
     one, two = only_result(compared, spec), only_result(out, spec)
     assert (one / "weights.safetensors").read_bytes() == (two / "weights.safetensors").read_bytes()
-    losses = [[epoch.loss for epoch in json.loads((f / "result.json").read_text())["epochs"]] for f in (one, two)]
+    losses = [[epoch["loss"] for epoch in json.loads((f / "result.json").read_text())["epochs"]] for f in (one, two)]
     assert losses[0] == losses[1]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -11,14 +12,15 @@ from outcome import outcome
 from rkcnn.error import InputError
 from rkcnn.record.begun import Begun, find_begun
 
-HISTORY = [{**epoch, "seconds": 2.0} for epoch in outcome().epochs]
+HISTORY = tuple(replace(epoch, seconds=2.0) for epoch in outcome().epochs)
 
 
 def keep(folder: Path, epoch: int, step: int = 0) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"checkpoint-{epoch:05d}-{step:06d}.json"
-    identity = {**outcome().run, "train_sha256": "0" * 64}
-    path.write_text(json.dumps({"identity": identity, "epoch": epoch, "step": step, "history": HISTORY[:epoch]}))
+    identity = {**outcome().run.as_dict(), "train_sha256": "0" * 64}
+    history = [asdict(done) for done in HISTORY[:epoch]]
+    path.write_text(json.dumps({"identity": identity, "epoch": epoch, "step": step, "history": history}))
     return path
 
 
@@ -29,7 +31,7 @@ def test_the_newest_tells_how_far_it_came(tmp_path: Path) -> None:
     keep(tmp_path / "done", 3)
     (tmp_path / "done" / "result.json").write_bytes(outcome().to_json())
     assert list(find_begun(tmp_path)) == [
-        (tmp_path / "a", Begun(outcome().run, [], 0)),
+        (tmp_path / "a", Begun(outcome().run, (), 0)),
         (tmp_path / "b", Begun(outcome().run, HISTORY[:2], 4.0)),
     ]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rkcnn.fit.recipe import RECIPES, recipe_of
-from rkcnn.record.run import Run, recipe_text
+from rkcnn.record.run import Run, read_run
 
 
 def run(data: str = "mnist-mini", spec: str = "RKCNN-R-2@k=32", seed: int = 0, **changes: str) -> Run:
@@ -47,9 +48,10 @@ def test_what_it_is_goes_through_json_unchanged() -> None:
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_in_words(name: str) -> None:
-    assert recipe_text(RECIPES[name].as_dict()) == name
-    assert recipe_text(json.loads(json.dumps(RECIPES[name].as_dict()))) == name
+    assert str(RECIPES[name]) == name
+    made = Run("mnist", "ResNet@k=4", RECIPES[name], 0)
+    assert read_run(made.as_dict()) == made
 
 
 def test_a_recipe_that_is_gone_keeps_its_name() -> None:
-    assert recipe_text({**RECIPES["mini"].as_dict(), "name": "older"}) == "older"
+    assert str(replace(RECIPES["mini"], name="older")) == "older"

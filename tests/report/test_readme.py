@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rkcnn.report.results_page import FIGURE, PAGE, PICTURE, report_published, write_readme_part, write_results_page
 
 from rkcnn.error import InputError
 from rkcnn.report.claims.claims import CLAIMS
@@ -15,6 +14,7 @@ from rkcnn.report.figures.style import render
 from rkcnn.report.paper import slip_table
 from rkcnn.report.readme import COSTS, RESULTS, check_markers, cost_table, replace_between, write_between
 from rkcnn.report.results import read_records
+from rkcnn.report.results_page import FIGURE, PAGE, PICTURE, report_published, write_readme_part, write_results_page
 
 ROOT = Path(__file__).parents[2]
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import pytest
+from matplotlib.text import Text
 
 from outcome import outcome
 from report.records import put_records, results_of
 from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.result import Result
-from rkcnn.report import compare as comparing
-from rkcnn.report import report as reporting
 from rkcnn.report.files import write_files
 from rkcnn.report.report import build_report
 from rkcnn.report.results import ResultTable, Row, read_records
@@ -23,36 +18,12 @@ from rkcnn.report.tables.csv import table_csv
 from rkcnn.report.tables.markdown import table_markdown
 from rkcnn.report.tables.text import table_text
 
-Function = Callable[..., Any]
-
-
-def count_calls(counts: Counter[str], name: str, function: Function) -> Function:
-    def counted(*arguments: Any) -> Any:
-        counts[name] += 1
-        return function(*arguments)
-
-    return counted
-
-
-def test_comparisons_are_computed_once_and_each_figure_is_drawn_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rkcnn: Callable[..., tuple[int, str, str]]
-) -> None:
-    put_records(tmp_path / "runs", flops=8_000_000)
-    counts: Counter[str] = Counter()
-    for module, name in ((reporting, "compare"), (reporting, "judge_claims"), (comparing, "welch")):
-        monkeypatch.setattr(module, name, count_calls(counts, name, getattr(module, name)))
-    for stem, draw in reporting.FIGURES.items():
-        monkeypatch.setitem(reporting.FIGURES, stem, count_calls(counts, stem, draw))
-    code, out, _ = rkcnn("report", "mnist", "--from", str(tmp_path / "runs"), "-o", str(tmp_path / "out"))
-    assert code == 0
-    assert "mnist-bands.png" in out
-    assert counts == {"compare": 1, "judge_claims": 1, "welch": 4, **dict.fromkeys(reporting.FIGURES, 1)}
-
 
 def test_claims_are_those_of_each_preset_and_table(tmp_path: Path) -> None:
     put_records(tmp_path)
     put_records(tmp_path, {"RKCNN-I-2_2_2@k=120": (0.06,)}, "cifar10", "fast")
-    found = build_report([results_of(tmp_path, name) for name in ("mnist", "sota-mnist", "cifar10")], read_records(tmp_path)[0])
+    tables = [results_of(tmp_path, name) for name in ("mnist", "sota-mnist", "cifar10")]
+    found = build_report(tables, read_records(tmp_path)[0])
     assert list(found.claims) == ["paper", "fast"]
     spoken = [{judged.claim.id for judged in found.claims_of(part)} for part in found.tables]
     assert "bottleneck" in spoken[0]
@@ -114,5 +85,5 @@ def test_with_validation_runs_nothing_is_called_a_test(tmp_path: Path) -> None:
     assert "chosen on the validation set" in text
     assert not [word for word in ("test set", "test images", "test error") if word in text]
     for figure in part.figures.values():
-        words = [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
+        words = [artist.get_text() for artist in figure.findobj(Text) if isinstance(artist, Text)]
         assert not [word for word in words if "test " in word]

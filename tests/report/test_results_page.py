@@ -33,7 +33,7 @@ def test_a_table_what_it_shows_and_what_it_cant(tmp_path: Path) -> None:
         "epochs), on NVIDIA H200."
     )
     assert "| pre-act ResNet | 52,234 | 0.33 (0.372 ± 0.031) |" in text
-    assert "(an inference: the paper doesn't say, and its public training code, which does so, is for CIFAR only)" in text
+    assert "(an inference: the paper doesn't say, and its public training code, which does so, is for CIFAR" in text
     assert "our means are +0.004 to +0.028 points from the paper's over 5 networks. By Welch's test" in text
     assert "with Holm's correction, none of them separates. The 95 % intervals are within -0." in text
     assert "without any step" not in text, "Identity was not run, so there is nothing to explain"

@@ -21,7 +21,7 @@ from digits import write_digits
 from rkcnn.error import InputError
 from rkcnn.fit.fit import Stopped
 from rkcnn.fit.recipe import recipe_of
-from rkcnn.record.result import Result
+from rkcnn.record.result import Epoch, Result
 from rkcnn.record.source import source_hash
 from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
@@ -106,8 +106,8 @@ def test_killed_at_any_step_it_ends_with_the_same_weights(digits: str, tmp_path:
     assert one.engine == two.engine == engine
     assert only(broken, "weights.safetensors").read_bytes() == only(whole, "weights.safetensors").read_bytes()
     assert only(broken, "predictions.npy").read_bytes() == only(whole, "predictions.npy").read_bytes()
-    assert [e["loss"] for e in one.epochs] == [e["loss"] for e in two.epochs]
-    assert [e["test_error"] for e in one.epochs] == [e["test_error"] for e in two.epochs]
+    assert [e.loss for e in one.epochs] == [e.loss for e in two.epochs]
+    assert [e.test_error for e in one.epochs] == [e.test_error for e in two.epochs]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -229,7 +229,7 @@ def test_more_epochs_go_on_where_the_schedule_allows(digits: str, tmp_path: Path
     whole = go(digits, tmp_path / "alone", changes={"epochs": "4"}, observer=alone)
     assert (longer.epochs, alone.epochs) == (1, 4)
     assert "goes on from the 3 epochs" in longer.notes[0]
-    assert [e["loss"] for e in result.epochs] == [e["loss"] for e in whole.epochs]
+    assert [e.loss for e in result.epochs] == [e.loss for e in whole.epochs]
     triangle = Count()
     go(digits, tmp_path, changes={"schedule": "triangle"})
     go(digits, tmp_path, changes={"schedule": "triangle", "epochs": "4"}, observer=triangle)
@@ -264,7 +264,7 @@ def test_a_record_says_what_made_it(digits: str, tmp_path: Path) -> None:
     assert result.data["verified"] is False
     assert result.source == source_hash()
     assert result.versions["torch"] == torch.__version__
-    assert result.run["recipe"]["epochs"] == 3
+    assert result.run.recipe.epochs == 3
     assert result.error_best == min(epoch.test_error for epoch in result.epochs)
 
 

@@ -51,7 +51,7 @@ def _origin(result: Result) -> Origin:
 
 
 def _list_code(result: Result) -> tuple[str, str]:
-    """Return the commits and the hashes of the source that computed a run, each with its number of epochs if several."""
+    """Return the commits and source hashes that computed a run, with their numbers of epochs if there are several."""
     stretches = getattr(result, "stretches", ())
     if len(stretches) < 2:
         return result.commit or "unknown", result.source

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rkcnn.data.cache import read_test_labels
+from rkcnn.data.options import Sources
+from rkcnn.data.sets import DataSet
 from rkcnn.report.results import Row
 from rkcnn.run_folder import PREDICTIONS
 
@@ -13,14 +14,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rkcnn.data.sets import DataSet
-
 
 def read_predictions(row: Row) -> NDArray[np.integer] | None:
     """Return the class that seed 0 predicts for each test image; None where there is no readable file of them."""
     import numpy as np
 
-    for folder, result in zip(row.folders, row.results, strict=True):
+    for folder, result in zip(row.folders, row.results, strict=False):
         path = folder / PREDICTIONS
         if result.run.seed or not path.is_file():
             continue
@@ -48,15 +47,4 @@ def find_mistakes(row: Row, data: DataSet) -> NDArray[np.bool_] | None:
 
 def read_labels(data: DataSet) -> NDArray[np.int64] | None:
     """Return the labels of the test set if a verified copy is on this machine; nothing is fetched."""
-    from rkcnn.data.fetch import find_stored
-    from rkcnn.data.sources import Sources
-
-    found = find_stored(data, Sources(offline=True))
-    return _read(found[0], data.coarse) if found else None
-
-
-@cache
-def _read(folder: Path, coarse: bool) -> NDArray[np.int64]:
-    import numpy as np
-
-    return np.fromfile(folder / f"test.{'coarse' if coarse else 'labels'}", np.int64)
+    return read_test_labels(data, Sources().folders())

@@ -11,15 +11,14 @@ from statistics import fmean
 from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
 from rkcnn.fit.recipe import Recipe, recipe_of
+from rkcnn.model.families import title_of
+from rkcnn.model.published.originals import ORIGINALS
 from rkcnn.record.memory import Memory, find_memories
 from rkcnn.record.result import Result, find_results
 from rkcnn.record.run import Run
 from rkcnn.record.tables import PRESETS, PaperTable, Table
 from rkcnn.report.paper import PrintedError, cells, printed_error
 from rkcnn.report.statistics import Sample
-
-TITLES = {"RKNet": "RK-Net", "ODENet": "ODE-Net", "MomentumResNet": "Momentum ResNet"}
-"""Families that the paper writes otherwise than our names do."""
 
 OWN_REFERENCES = {"ablation": "RKCNN-I-2_2_2@k=120", "scaling": "RKCNN-I-2_2_2@k=80"}
 
@@ -41,7 +40,7 @@ class Row:
     diverged: tuple[Result, ...]
     missing: int  # how many runs there are to do until the row has as many as its table asks for
     paper_flops: int | None = None  # FLOPs counted by the paper's rule
-    folders: tuple[Path, ...] = ()  # of `results`; predictions may lie there
+    folders: tuple[Path, ...] = ()  # of `results`, where predictions may lie; empty if they are not known
     memory: Memory | None = None  # as it was measured, whatever the recipe
 
     @property
@@ -199,9 +198,7 @@ def arrange(table: Table, records: Records, preset: str | None = None, memories:
 
 def family_of(spec: str) -> str:
     """Return the family as the paper writes it: RKCNN-I of RKCNN-I-2@k=32, RK-Net of RKNet-rk4_38@k=32."""
-    parts = spec.partition("@")[0].split("-")
-    head = "-".join(parts[:2]) if parts[0] == "RKCNN" else parts[0]
-    return TITLES.get(head, head)
+    return title_of(ORIGINALS[spec].family if spec in ORIGINALS else spec)
 
 
 def reference_of(table: Table, spec: str) -> str:

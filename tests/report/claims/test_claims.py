@@ -10,7 +10,7 @@ import pytest
 
 from rkcnn.model.spec import parse
 from rkcnn.record.tables import TABLES
-from rkcnn.report.claims.claims import CLAIMS, Claim, Pair, Key
+from rkcnn.report.claims.claims import CLAIMS, Claim, Key, Pair
 from rkcnn.report.paper import printed_error
 
 SHARED = Path(os.environ.get("RKCNN_SHARED", Path(__file__).parents[4] / "shared"))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from report.records import put_records
-from rkcnn.report.claims.claims import CLAIMS, Claim, Pair, Kind
+from rkcnn.report.claims.claims import CLAIMS, Claim, Kind, Pair
 from rkcnn.report.claims.judge import CORRECTION, judge, judge_claims, list_verdicts, speaks_of
 from rkcnn.report.results import read_records
 from rkcnn.report.statistics import Sample

@@ -36,7 +36,8 @@ def test_the_frontier_is_what_nothing_beats(points: list[tuple[float, float]]) -
 def look(folder: Path, preset: str = "paper") -> ResultTable:
     for number, (spec, errors) in enumerate(ERRORS.items()):
         some = errors if preset == "paper" else errors[:1]
-        put_records(folder, {spec: some}, preset=preset, params=30_000 + 9_000 * number, flops=4_000_000 + 10**6 * number)
+        params, flops = 30_000 + 9_000 * number, 4_000_000 + 10**6 * number
+        put_records(folder, {spec: some}, preset=preset, params=params, flops=flops)
     return results_of(folder)
 
 
@@ -98,7 +99,7 @@ def test_survivors_are_pale_and_no_part_of_the_frontier(tmp_path: Path) -> None:
     assert figure
     (line,) = (line for line in figure.axes[0].lines if line.get_label() == "frontier")
     assert np.asarray(line.get_ydata()).min() == pytest.approx(0.45)
-    shades = [line.get_alpha() for line in figure.axes[0].lines if is_point(line.get_gid())]
+    shades = [line.get_alpha() or 0 for line in figure.axes[0].lines if is_point(line.get_gid())]
     assert sorted(shades) == [PALE, PALE, 1, 1]
 
 

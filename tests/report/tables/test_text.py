@@ -12,8 +12,8 @@ from report.records import put_records, report_of
 from rkcnn.record.memory import Memory
 from rkcnn.record.tables import TABLES
 from rkcnn.report.claims.judge import judge_claims
-from rkcnn.report.results import arrange, read_records
 from rkcnn.report.report import build_report
+from rkcnn.report.results import arrange, read_records
 from rkcnn.report.tables.text import WIDTH, align, claims_text, memory_text, table_text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rkcnn.report.figures.style import BLUE
+from rkcnn.model.look import BLUE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

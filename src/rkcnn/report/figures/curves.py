@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rkcnn.model.look import BLUE, GREY, ORANGE
 from rkcnn.record.result import Result
-from rkcnn.report.figures.style import BLUE, GREY, ORANGE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rkcnn.model.look import BLACK, GREY
 from rkcnn.report.compare import Comparison
-from rkcnn.report.figures.style import BLACK, FEWEST, GREY, PALE, look_of, write_title
+from rkcnn.report.figures.style import FEWEST, PALE, look_of, write_title
 from rkcnn.report.results import ResultTable
 from rkcnn.report.sentences import mark
 
@@ -37,7 +38,7 @@ def draw_forest(results: ResultTable, pairs: Sequence[Comparison]) -> Figure | N
     axes.set_xlabel("difference of last-epoch means, percentage points (worse to the right)")
     axes.axvline(0, color=BLACK, linewidth=0.9)
     numbers = {row.spec: i for i, row in enumerate(results.rows)}
-    _draw_stripes(axes, pairs)
+    _draw_stripes(axes, pairs, results.held_out)
     printed = [_printed(results, pair) for pair in pairs]
     for y, (pair, difference) in enumerate(zip(pairs, printed, strict=True)):
         _draw_row(axes, y, pair, difference, numbers[pair.row.spec])
@@ -58,7 +59,7 @@ def draw_forest(results: ResultTable, pairs: Sequence[Comparison]) -> Figure | N
     return figure
 
 
-def _draw_stripes(axes: Axes, pairs: Sequence[Comparison]) -> None:
+def _draw_stripes(axes: Axes, pairs: Sequence[Comparison], held_out: str) -> None:
     """Draw behind each row ± one standard error of its difference from the draw of the images."""
     found = {y: pair.sampling for y, pair in enumerate(pairs) if pair.sampling}
     if not found:
@@ -68,7 +69,7 @@ def _draw_stripes(axes: Axes, pairs: Sequence[Comparison]) -> None:
     size = low if low == high else f"{low} to {high}"
     paired = all(sampling.disagreeing is not None for sampling in found.values())
     how = "from the images that seed 0 of the two judges differently" if paired else "if the two err independently"
-    label = f"± one standard error of a difference on these test images, {size}\n({how})"
+    label = f"± one standard error of a difference on these {held_out} images, {size}\n({how})"
     for y, sampling in found.items():
         se = 100 * sampling.se
         # edges without a line, so that stripes of equal width look like one

@@ -7,8 +7,9 @@ from itertools import pairwise
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from rkcnn.model.look import GREY, Look
 from rkcnn.report.figures.labels import Line, Place, place_labels
-from rkcnn.report.figures.style import FEWEST, GREY, PALE, Look, look_of, scale_log, write_title
+from rkcnn.report.figures.style import FEWEST, PALE, look_of, scale_log, write_title
 from rkcnn.report.results import ResultTable, Row
 from rkcnn.report.sentences import mark
 from rkcnn.report.statistics import Sample

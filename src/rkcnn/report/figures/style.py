@@ -1,4 +1,4 @@
-"""The style that all figures share: colours and markers of families, titles, logarithmic axes, and files."""
+"""The style that all figures share: the looks of families, titles, logarithmic axes, and files."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from rkcnn.disk import write_whole
+from rkcnn.model.families import LOOKS
+from rkcnn.model.look import OTHER, Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-# Okabe and Ito's colours: colour-blind readers can tell them apart, and their lightness does so in grey print.
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
-SKY, AMBER, PINK, BLACK = "#56B4E9", "#E69F00", "#CC79A7", "#000000"
-# Four more, from Paul Tol's muted scheme and darker than those above, for tables of more than eight families.
-WINE, PURPLE, OLIVE, BROWN = "#882255", "#6A3D9A", "#999933", "#8C510A"
 
 FEWEST = 3  # rows with results that a figure of a table needs: fewer are read in the table at a glance
 PALE = 0.35  # opacity of a point that takes part in no comparison
@@ -29,34 +25,9 @@ NARROWEST_TITLE = 20  # letters: no name of a network is broken
 _TICKS = ((3, (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)), (10, (1, 2, 3, 5, 7)), (500, (1, 2, 5)))
 
 
-class Look(NamedTuple):
-    """How a family is drawn in every figure: the marker tells it apart where colour can't."""
-
-    colour: str
-    marker: str
-    size: float = 7.5
-
-
-_LOOKS = {
-    "RKCNN-E": Look(SKY, "o"),
-    "RKCNN-I": Look(BLUE, "s"),
-    "RKCNN-R": Look(GREEN, "D"),
-    "ResNet": Look(ORANGE, "^"),
-    "RKNN": Look(AMBER, "v"),
-    "RK-Net": Look(PINK, "<"),
-    "ODE-Net": Look(BLACK, ">"),
-    "DenseNet": Look(WINE, "P", 9),
-    "CliqueNet": Look(PURPLE, "X", 9),
-    "SONODE": Look(OLIVE, "p", 8),
-    "Momentum ResNet": Look(BROWN, "h"),
-    "Identity": Look(GREY, "*", 11),
-}
-_OTHER = Look(GREY, "H", 8)
-
-
 def look_of(family: str) -> Look:
-    """Return the look of a family; families that have none of their own share one."""
-    return _LOOKS.get(family, _OTHER)
+    """Return the look of a family by its title, as `results.family_of` gives it."""
+    return LOOKS.get(family, OTHER)
 
 
 def write_title(figure: Figure, *lines: str) -> None:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from rkcnn.report.figures import style
-from rkcnn.report.figures.style import Look, render
+from rkcnn.model import look
+from rkcnn.model.look import Look
+from rkcnn.report.figures.style import render
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 COLOURS = ("blue", "orange", "green", "grey", "sky", "amber", "pink", "wine", "purple", "olive", "brown")
 _VARIABLES = {
-    **{getattr(style, name.upper()).lower(): f"var(--{name})" for name in COLOURS},
+    **{getattr(look, name.upper()).lower(): f"var(--{name})" for name in COLOURS},
     "#000000": "var(--ink)",
     "#ffffff": "var(--paper)",
     "#b0b0b0": "var(--rule)",
@@ -54,25 +55,27 @@ def inline_svg(figure: Figure, prefix: str, title: str, families: Mapping[int, s
     svg = re.sub(rf"id=\"{prefix}-(point|name|bar|panel)-(\d+)(?:-\w+)?\"", annotate, svg)
     box = re.search(r"viewBox=\"0 0 ([\d.]+) [\d.]+\"", svg)
     assert box
-    look = f'class="plot" role="group" aria-label="{escape(title)}" style="max-width: {1.6 * float(box[1]):.0f}px"'
-    return Markup(f"<svg {box[0]} {look}>" + svg[svg.index(">") + 1 :])
+    attributes = (
+        f'class="plot" role="group" aria-label="{escape(title)}" style="max-width: {1.6 * float(box[1]):.0f}px"'
+    )
+    return Markup(f"<svg {box[0]} {attributes}>" + svg[svg.index(">") + 1 :])
 
 
-def inline_marker(look: Look) -> Markup:
+def inline_marker(family: Look) -> Markup:
     """Return a family's marker as the figures draw it, the size of a letter."""
     import numpy as np
     from markupsafe import Markup
     from matplotlib.markers import MarkerStyle
     from matplotlib.transforms import Affine2D
 
-    marker = MarkerStyle(look.marker)
+    marker = MarkerStyle(family.marker)
     path = marker.get_path().transformed(marker.get_transform() + Affine2D().scale(100, -100))  # curves become lines
     (polygon,) = path.to_polygons()
     corners = np.asarray(polygon, np.float64)
     points = " ".join(f"{x:.0f},{y:.0f}" for x, y in corners)
     box = f"{corners[:, 0].min():.0f} {corners[:, 1].min():.0f} {_span(corners[:, 0])} {_span(corners[:, 1])}"
-    shape = f'<polygon points="{points}" fill="{follow_page(look.colour)}"/>'
-    return Markup(f'<svg class="marker" viewBox="{box}" aria-hidden="true">{shape}</svg>')
+    drawn = f'<polygon points="{points}" fill="{follow_page(family.colour)}"/>'
+    return Markup(f'<svg class="marker" viewBox="{box}" aria-hidden="true">{drawn}</svg>')
 
 
 def _span(values: NDArray[np.float64]) -> str:
