@@ -121,9 +121,9 @@ def _enlarge(images: Images, index: int) -> Image:
 
     channels, height, width = images.pixels.shape[1:]
     pixels = images.pixels[index].permute(1, 2, 0).contiguous().numpy()
-    picture = Image.fromarray(pixels[..., 0] if channels == 1 else pixels)
+    image = Image.fromarray(pixels[..., 0] if channels == 1 else pixels)
     scale = _scale(images)
-    return picture.resize((width * scale, height * scale), Image.Resampling.NEAREST)
+    return image.resize((width * scale, height * scale), Image.Resampling.NEAREST)
 
 
 def _write(pen: ImageDraw, lines: Sequence[str], font: Font) -> None:

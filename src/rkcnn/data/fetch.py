@@ -94,10 +94,10 @@ class _Search:
         if self.sources.offline:
             looked = ", ".join(str(folder) for folder in search_folders(self.data, self.sources))
             failures[f"offline: looked in {looked}"] = None
-        raise InputError(
-            f"{self.data.name}: no source gave it [{'] ['.join(failures)}]; "
-            f"put the published files into {self.folder}, or name their folder with `data_dir=...`"
-        )
+        remedy = f"put the published files into {self.folder} or name their folder with `data_dir=...`"
+        if self.wrong and not self.sources.unverified:
+            remedy += ", or use the files here all the same with `unverified=True`"
+        raise InputError(f"{self.data.name}: no source gave it [{'] ['.join(failures)}]; {remedy}")
 
     def _attempts(self) -> Iterator[Callable[[], tuple[Path, SetDescription]]]:
         """Yield a function for each source, in the order in which they are tried."""
@@ -123,11 +123,9 @@ class _Search:
     def _from_copy(self, packaging: Packaging, path: Path, unverified: bool) -> tuple[Path, SetDescription]:
         try:
             return self._decode(packaging, self._open_copy(packaging, path), unverified)
-        except WrongContentError as error:
+        except WrongContentError:
             self.wrong.append((packaging, path))
-            if self.sources.unverified:
-                raise
-            raise InputError(f"{error}; `unverified=True` would use it all the same") from None
+            raise
 
     def _from_mirror(self, packaging: Packaging, mirror: str) -> tuple[Path, SetDescription]:
         self.folder.mkdir(parents=True, exist_ok=True)

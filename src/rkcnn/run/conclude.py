@@ -13,7 +13,7 @@ from safetensors.torch import save
 
 from rkcnn import __version__
 from rkcnn.disk import write_whole
-from rkcnn.evaluation.weights import Facts
+from rkcnn.evaluation.weights import ModelCard
 from rkcnn.fit.checkpoint import REMEDY
 from rkcnn.model.cost import cost
 from rkcnn.record.result import Result
@@ -65,7 +65,7 @@ def _write(job: Job, status: str) -> Result:
         with averaged(trainer):
             predictions = job.predictor.predictions(trainer.network).cpu().numpy()
             state = {name: value.detach().cpu().contiguous() for name, value in trainer.network.state_dict().items()}
-        write_whole(job.folder / WEIGHTS, save(state, Facts.of(job.run.spec, images).as_metadata()), REMEDY)
+        write_whole(job.folder / WEIGHTS, save(state, ModelCard.of(job.run.spec, images).as_metadata()), REMEDY)
         write_whole(job.folder / PREDICTIONS, _npy(predictions.astype(np.int16)), REMEDY)
     write_whole(job.folder / RESULT, result.to_json(), REMEDY)
     return result

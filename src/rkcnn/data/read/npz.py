@@ -69,11 +69,13 @@ def _check_classes(given: np.ndarray[Any, Any], where: str) -> np.ndarray[Any, A
 
 
 def _list_few(names: list[str]) -> str:
+    """Return the first names as text for a message."""
     short = [name if len(name) <= 40 else f"{name[:40]}..." for name in names[:8]]
     return ", ".join([*short, f"and {len(names) - 8} more"] if len(names) > 8 else short) or "nothing"
 
 
 def _labelled(pixels: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], where: str) -> LabelledPixels:
+    """Return pixels and labels as one value; InputError if an array has a wrong dtype or shape."""
     if pixels.dtype != np.uint8 or pixels.ndim not in (3, 4) or (pixels.ndim == 4 and pixels.shape[3] not in (1, 3)):
         given = f"{pixels.dtype} {pixels.shape}"
         raise InputError(f"{where}: pixels are {given}, and must be uint8 (N, H, W), (N, H, W, 1) or (N, H, W, 3)")
@@ -83,9 +85,10 @@ def _labelled(pixels: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], where:
 
 
 def _read_arrays(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, np.ndarray[Any, Any]], list[str]]:
+    """Return the arrays by name, and the names of everything that the file holds."""
     _refuse_long_contents(file, where)
     arrays: dict[str, np.ndarray[Any, Any]] = {}
-    left = limit
+    remaining = limit
     with zipfile.ZipFile(file) as archive:
         for member in archive.infolist():
             name = member.filename.removesuffix(".npy")
@@ -96,9 +99,9 @@ def _read_arrays(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, np.n
             with archive.open(member) as packed:
                 shape, fortran, dtype = _read_header(packed, f"{where}: {name}")
                 size = math.prod(shape) * dtype.itemsize
-                if size > left:
+                if size > remaining:
                     raise InputError(
-                        f"{where}: {name} takes {size} bytes, and `max_bytes={limit}` leaves {left}; allow more"
+                        f"{where}: {name} takes {size} bytes, and `max_bytes={limit}` leaves {remaining}; allow more"
                     )
                 if size > member.compress_size * DEFLATE_RATIO:
                     raise InputError(
@@ -111,7 +114,7 @@ def _read_arrays(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, np.n
                     raise InputError(
                         f"{where}: {name} claims {size} bytes, has {'more' if len(data) > size else 'less'}"
                     )
-            left -= size
+            remaining -= size
             arrays[name] = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
         members = [member.filename.removesuffix(".npy") for member in archive.infolist()]
     return arrays, members
