@@ -11,9 +11,9 @@ from rkcnn.data.load import load as load_named
 from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.data.progress import Progress
 from rkcnn.error import InputError
-from rkcnn.evaluation.metrics import Judgement, judge
+from rkcnn.evaluation.metrics import Metrics, measure
 from rkcnn.evaluation.predictor import Predictor
-from rkcnn.evaluation.weights import Facts
+from rkcnn.evaluation.weights import ModelCard
 from rkcnn.record.result import Result
 from rkcnn.run.device import pick_device, set_precision
 from rkcnn.use.images import Labelled, label_images, load_images
@@ -29,7 +29,7 @@ def evaluate(
     split: float | None = None,
     skip_bad: bool = False,
     device: str = "auto",
-) -> Judgement:
+) -> Metrics:
     """Measure a trained network on test images: its error with a 95 % interval, what it confuses, how sure it is.
 
     model      what `rkcnn.load` or `rkcnn.train` returned, a run's folder, or a weights file
@@ -46,16 +46,16 @@ def evaluate(
         model = model.folder
     classifier = model if isinstance(model, Classifier) else load(model)
     images = _find_images(classifier, data, OwnOptions(size, split, skip_bad))
-    facts = Facts(
+    card = ModelCard(
         classifier.name, classifier.channels, classifier.size, classifier.classes, classifier.mean, classifier.std
     )
-    images = facts.fit(images)
+    images = card.prepare(images)
     precision = classifier.result.run.recipe.precision if classifier.result else "fp32"
     set_precision(precision)
     where = pick_device(device)
     network = copy.deepcopy(classifier.network).to(where)  # the caller's network stays on its device
     logits = Predictor(images, where, precision).logits(network)
-    return judge(logits, images.labels, len(images.classes))
+    return measure(logits, images.labels, len(images.classes))
 
 
 def load_tested_images(
@@ -63,7 +63,8 @@ def load_tested_images(
 ) -> Images:
     """Load the images that a run was tested with, by the name and options in its record.
 
-    `own` replaces the recorded options of a user's own images. InputError if what is loaded has another checksum.
+    `own` replaces the recorded options of a user's own images. Raises InputError if what is loaded has another
+    checksum.
     """
     name, _, held_out = result.run.data.partition("~validation-")
     if name.startswith("arrays-"):
@@ -80,7 +81,7 @@ def load_tested_images(
 
 
 def was_tested_with(result: Result, images: Images) -> bool:
-    """Whether a run was tested with these images: their checksum is that of the record, where the record has one."""
+    """Return whether a run was tested with these images, by the checksum in its record; True if it has none."""
     return images.pixels_sha256 == result.data.get("test_sha256", images.pixels_sha256)
 
 
