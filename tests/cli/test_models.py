@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,6 +37,10 @@ def test_a_printed_cell_is_our_count_or_a_named_slip(rows: Rows) -> None:
     seen = dict(cells(rows))
     assert len(seen) == 35 + 47 + 6 + 43
     assert {cell for cell, agreed in seen.items() if not agreed} == set(SLIPS)
+    page = (Path(__file__).parents[2] / "docs" / "costs.md").read_text(encoding="utf-8")
+    agreed = list(seen.values()).count(True)
+    assert f"have {len(seen)} cells of parameters and FLOPs. In {agreed} of them" in page
+    assert f"In the other {len(SLIPS)} it does not" in page
 
 
 def test_counts_that_depend_on_the_data_say_so(rows: Rows) -> None:

@@ -72,7 +72,7 @@ def describe(
     ]
     if json_:
         answer = {"name": network.name, "classes": classes, "channels": network.channels, "size": side}
-        print(json.dumps({**answer, "cost": asdict(total), "tree": tree.as_dict(), "paper": paper}, indent=1))
+        print(json.dumps({**answer, "cost": asdict(total), "tree": asdict(tree), "paper": paper}, indent=1))
         return
     about = FAMILIES[network.spec.family].about if isinstance(network, Network) else "a published original"
     print_tree(tree, asdict(total), paper, f"{about}, on {network.channels} x {side} x {side}")

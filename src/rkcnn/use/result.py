@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 class TrainingResult(Result):
     """The result of a run, as its record has it, with the folder that its files are in.
 
-    `error` is the test error after the last epoch, a fraction from 0 to 1, and None if the run diverged; `error_best`
-    is the lowest test error of all epochs, which is a choice made on the test set. `epochs` holds the numbers of each
-    epoch.
+    `error` is the test error after the last epoch, a fraction from 0 to 1, and None if the run diverged. `error_best`
+    is the lowest of all epochs; picking that epoch is a choice made on the test images. Where training images were held
+    out for validation, both are errors on those.
     """
 
     folder: Path  # where weights.safetensors, result.json and the other files of the run are

@@ -133,7 +133,7 @@ def default_recipe(data: Data) -> str:
 def change_recipe(recipe: str | Recipe, changes: dict[str, Any]) -> Recipe:
     """Return a recipe, or the one of that name, with some fields replaced.
 
-    InputError where there is no such recipe or field, or where a value is not of the field's kind.
+    Raises InputError if there is no such recipe or field, or if a value is not of the field's kind.
     """
     if not isinstance(recipe, str | Recipe):
         raise InputError(f"a recipe of type {type(recipe).__name__} given; give the name of one, or a Recipe")
@@ -150,7 +150,10 @@ def change_recipe(recipe: str | Recipe, changes: dict[str, Any]) -> Recipe:
 
 
 def _convert(name: str, kind: str, value: Any) -> Any:
-    """The value as a plain number, flag, text or tuple; NumPy's numbers are taken too."""
+    """Return the value as Python's own number, bool, str or tuple; it may be one of NumPy's numbers.
+
+    Raises InputError if it is of another kind than the field.
+    """
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if kind == "int" and whole:
         return int(value)
