@@ -7,7 +7,20 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from rkcnn.model.look import (  # fmt: skip
-    AMBER, BLACK, BLUE, BROWN, GREEN, GREY, OLIVE, ORANGE, PINK, PURPLE, SKY, WINE, Look, choose_looks,
+    AMBER,
+    BLACK,
+    BLUE,
+    BROWN,
+    GREEN,
+    GREY,
+    OLIVE,
+    ORANGE,
+    PINK,
+    PURPLE,
+    SKY,
+    WINE,
+    Look,
+    choose_looks,
 )
 from rkcnn.solvers.methods import ADAMS, ADAMS_STARTERS, EMBEDDED, IMPLICIT, METHODS, SOLVERS
 
