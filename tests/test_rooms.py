@@ -79,5 +79,5 @@ def test_fit_has_no_way_to_reach_a_test_set() -> None:
                 reached.add(module)
                 waiting.append(names[module])
     assert "rkcnn.data.batches" in reached
-    loads = ("rkcnn.data.load", "rkcnn.data.fetch", "rkcnn.data.cache", "rkcnn.evaluation", "rkcnn.run")
+    loads = ("rkcnn.data.load", "rkcnn.data.fetch", "rkcnn.data.cache", "rkcnn.evaluation", "rkcnn.run.")
     assert not [name for name in reached if name.startswith(loads)]

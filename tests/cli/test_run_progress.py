@@ -52,9 +52,9 @@ def test_a_rate_counts_the_images_there_were(
     monkeypatch.setattr(run_progress, "time", SimpleNamespace(monotonic=lambda: now))
     screen = io.StringIO()
     shown, job = Watch(Console(file=screen)), job_of(tmp_path, **changes)
-    shown.begins(job, "")
+    shown.run_started(job, "")
     job.trainer.epoch, now = 1, 101.0
-    shown.epoch(job, outcome().epochs[0])
+    shown.epoch_done(job, outcome().epochs[0])
     assert screen.getvalue().endswith(f"{images} images/s  0:02 left\n")
 
 
@@ -64,9 +64,9 @@ def test_a_rate_within_an_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     screen = io.StringIO()
     shown, job = Watch(Console(file=screen)), job_of(tmp_path)
     job.trainer.epoch = 1
-    shown.begins(job, "")
+    shown.run_started(job, "")
     job.trainer.step, now = 1, 102.0
-    shown.steps([job])
-    shown.epoch(job, outcome().epochs[0])
+    shown.steps_done([job])
+    shown.epoch_done(job, outcome().epochs[0])
     assert "seed      0, continues at epoch 2, step 1\n" in screen.getvalue()
     assert screen.getvalue().endswith("32 images/s  0:02 left\n")  # 6 and 70 are left

@@ -67,10 +67,12 @@ def test_a_finished_run_says_so_and_again_repeats_it(rkcnn: Run, command: list[s
     code, out, _ = rkcnn(*command)
     assert code == 0
     assert f"seed 0 is finished already, in {path.parent}; --again repeats it\n" in out
-    assert "other source" not in out
+    assert "different version" not in out
     assert "epoch 1/2" not in out
     path.write_text(path.read_text().replace(source_hash(), "0" * 16))
-    assert f"it was made by other source ({'0' * 16}, commit " in rkcnn(*command)[1]
+    said = rkcnn(*command)[1]
+    assert "  2 of its epochs were computed by a different version of the code (commit " in said
+    assert f", source {'0' * 16})\n" in said
     assert "epoch 1/2" in rkcnn(*command, "--again")[1]
     assert (path.parent / "weights.safetensors").read_bytes() == weights
 
@@ -109,14 +111,14 @@ def test_stopped_it_keeps_all_and_the_same_command_continues(
 ) -> None:
     seen = []
 
-    def steps(self: Watch, jobs: list[Job]) -> None:
+    def steps_done(self: Watch, jobs: list[Job]) -> None:
         self.jobs = jobs
         seen.append(jobs)
         if len(seen) == 3:
             os.kill(os.getpid(), number)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Watch, "steps", steps)
+        patch.setattr(Watch, "steps_done", steps_done)
         got, out, err = rkcnn(*command)
     assert got == code
     assert "epoch 1/2" in out
@@ -295,7 +297,7 @@ def test_a_result_of_other_images_is_not_taken_for_this_one(rkcnn: Run, command:
     path.write_text(json.dumps(result))
     code, out, err = rkcnn(*command)
     assert (code, out) == (2, "")
-    assert "holds a result of other images; name another --out or give --again" in err
+    assert "holds a result of other images; name another folder (out) or repeat it (again)" in err
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="where there is no GPU")

@@ -20,7 +20,7 @@ from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.lock import locked
 from rkcnn.record.result import read_result
 from rkcnn.record.run import Run
-from rkcnn.record.standing import BEGUN, NEW, standing
+from rkcnn.record.run_state import BEGUN, NEW, find_state
 from rkcnn.reproduce import local
 from rkcnn.reproduce.event import Event
 from rkcnn.reproduce.local import places_for, reproduce_here
@@ -125,7 +125,7 @@ def test_stopped_or_killed_every_run_ends_as_it_would_alone(
     events = begin(runs, tmp_path)
     assert next(events).what == "begins"
     events.close()
-    assert [standing(run, tmp_path) for run in runs] == [BEGUN, NEW]
+    assert [find_state(run, tmp_path) for run in runs] == [BEGUN, NEW]
     told = [event for event in begin(runs, tmp_path) if event.what != "moves"]
     assert [(event.what, event.run) for event in told] == [
         *(("begins", 0), ("dies", 0)),

@@ -29,4 +29,4 @@ def test_a_run_from_its_beginning_to_its_end(tmp_path: Path, monkeypatch: pytest
     assert [event.share for event in told] == sorted(event.share for event in told)
     assert {round(6 * event.share) for event in told} == set(range(7)), "every step of six"
     assert told[-1] == told[-2] == Event("ends", 5, 1.0, result.error, "finished")
-    assert next(event for event in told if event.share > 0.5).error == result.epochs[0].test_error
+    assert next(event for event in told if event.share > 0.5).error == result.epochs[0].held_out_error

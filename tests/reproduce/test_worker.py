@@ -17,7 +17,7 @@ from rkcnn.data.sources import Sources
 from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.lock import locked
 from rkcnn.record.run import Run
-from rkcnn.record.standing import BEGUN, standing
+from rkcnn.record.run_state import BEGUN, find_state
 from rkcnn.reproduce import worker
 from rkcnn.reproduce.event import Event, read_event
 from rkcnn.reproduce.reporter import Reporter
@@ -120,6 +120,6 @@ def test_when_its_driver_dies_it_keeps_and_leaves(tmp_path: Path) -> None:
         process.stdin.close()
         process.stdin = None
         assert process.wait(60) == 0
-    assert standing(run, out) == BEGUN
+    assert find_state(run, out) == BEGUN
     steps = [path.stem for path in (out / run.folder).glob("checkpoint-*.json")]
     assert max(steps) > "checkpoint-00000-000000"

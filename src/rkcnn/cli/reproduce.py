@@ -70,7 +70,7 @@ def reproduce(
         With --on ray: a folder that all machines share, to keep checkpoints in; without one the driver keeps them.
     """
     from rkcnn.record.result import Result
-    from rkcnn.record.standing import BEGUN, NEW
+    from rkcnn.record.run_state import BEGUN, NEW
     from rkcnn.record.tables import find_table
 
     if on not in ("local", "ray"):
@@ -150,12 +150,12 @@ def make_console() -> Console:
 
 def stand_of(runs: Sequence[Run], out: Path, store: Path | None) -> dict[Run, Result | str | InputError]:
     """How far each run has come; where a result can't be taken, why not."""
-    from rkcnn.record.standing import standing
+    from rkcnn.record.run_state import find_state
 
     found: dict[Run, Result | str | InputError] = {}
     for run in runs:
         try:
-            found[run] = standing(run, out, store)
+            found[run] = find_state(run, out, store)
         except InputError as error:
             found[run] = error
     return found

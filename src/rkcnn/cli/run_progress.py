@@ -60,11 +60,14 @@ class Watch(Observer):
         if self._tasks:
             self._bar.stop()
 
-    def found(self, folder: Path, result: Result) -> None:
+    def already_finished(self, folder: Path, result: Result) -> None:
         self.folders[result.run.seed] = folder
         self._say(*recall(folder, result))
 
-    def begins(self, job: Job, note: str) -> None:
+    def compiling(self, job: Job) -> None:
+        self._say("compiling the network, which may take a minute")
+
+    def run_started(self, job: Job, note: str) -> None:
         seed = job.run.seed
         self.folders[seed] = job.folder
         if not self._told:
@@ -82,7 +85,7 @@ class Watch(Observer):
             )
             self._bar.start()
 
-    def steps(self, jobs: Sequence[Job]) -> None:
+    def steps_done(self, jobs: Sequence[Job]) -> None:
         self.jobs = jobs
         now = time.monotonic()
         if now - self._looked < REFRESH:
@@ -96,11 +99,11 @@ class Watch(Observer):
             if job.run.seed in self._tasks:
                 self._bar.update(self._tasks[job.run.seed], completed=_done(job), news=self._news(job))
 
-    def epoch(self, job: Job, epoch: Epoch) -> None:
+    def epoch_done(self, job: Job, epoch: Epoch) -> None:
         if not self.console.is_terminal:
             self._say(f"seed {job.run.seed}  " * self.several + self._news(job))
 
-    def ends(self, job: Job, result: Result) -> None:
+    def run_ended(self, job: Job, result: Result) -> None:
         if job.run.seed in self._tasks:
             self._bar.update(self._tasks[job.run.seed], completed=_done(job), news=self._news(job))
         if job.trainer.ranks.writes:
@@ -116,11 +119,11 @@ class Watch(Observer):
         parts = [f"epoch {number:{len(str(total))}}/{total}"]
         if job.history:
             last = job.history[-1]
-            held = "validation" if job.run.validates else "test"
+            held = job.run.held_out
             word = "" if brief else "error "
             parts.append(f"loss {last.loss:.4f}")
             parts.append(f"train {word}{percent(last.error)}")
-            parts.append(f"{held} {word}{percent(last.test_error)}")
+            parts.append(f"{held} {word}{percent(last.held_out_error)}")
         if rate:
             parts.append(f"{rate:,.0f} {'img' if brief else 'images'}/s")
             parts.append(f"{clock((total * _epoch(job) - done) / rate)} left")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,8 +12,8 @@ from cyclopts import Parameter
 from rkcnn.error import InputError
 
 if TYPE_CHECKING:
-    from rkcnn.record.begun import Begun
     from rkcnn.record.result import Result
+    from rkcnn.record.run_state import BegunRun
 
 HEADS = ("data", "network", "recipe", "seed", "error", "best", "epochs", "time", "params", "state")
 WORDS = ("data", "network", "recipe", "state")  # columns that start at the left
@@ -30,16 +29,18 @@ def runs(*, from_: Path = Path("runs"), json_: Annotated[bool, Parameter(negativ
     json_
         Print a JSON list of whole results, of the runs that have one, instead of a table.
     """
-    from rkcnn.record.begun import find_begun
     from rkcnn.record.result import Result, find_results
+    from rkcnn.record.run_state import find_begun_runs
 
     if not from_.is_dir():
         raise InputError(f"no folder {from_} here; train something first (rkcnn train) or name another with --from")
     results = [(path.parent, result) for path, result in find_results(from_)]
-    found = sorted([*results, *find_begun(from_)], key=lambda pair: pair[0])
+    found = sorted([*results, *find_begun_runs(from_)], key=lambda pair: pair[0])
     rows = [row_of(run) for _, run in found if not isinstance(run, InputError)]
     if json_:
-        known = [{"folder": str(folder), **asdict(result)} for folder, result in results if isinstance(result, Result)]
+        known = [
+            {"folder": str(folder), **result.as_dict()} for folder, result in results if isinstance(result, Result)
+        ]
         print(json.dumps(known, indent=1))
     elif rows:
         print_table(rows)
@@ -50,7 +51,7 @@ def runs(*, from_: Path = Path("runs"), json_: Annotated[bool, Parameter(negativ
             print(f"rkcnn: {trouble}", file=sys.stderr)
 
 
-def row_of(run: Result | Begun) -> tuple[str, ...]:
+def row_of(run: Result | BegunRun) -> tuple[str, ...]:
     """The cells below HEADS; one that has begun has no error yet, and says how many of its epochs are done."""
     from rkcnn.cli.summary import clock, percent
     from rkcnn.record.result import Result
@@ -60,7 +61,7 @@ def row_of(run: Result | Begun) -> tuple[str, ...]:
     if isinstance(run, Result):
         errors, state = (percent(run.error), percent(run.error_best)), run.status.partition(":")[0]
         return (*name, *errors, done, clock(run.seconds), f"{run.params:,}", state)
-    best = min((epoch.test_error for epoch in run.epochs), default=None)
+    best = min((epoch.held_out_error for epoch in run.epochs), default=None)
     return (*name, "-", percent(best), f"{done} of {run.run.recipe.epochs}", clock(run.seconds), "-", "begun")
 
 

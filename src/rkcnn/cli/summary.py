@@ -8,8 +8,7 @@ from shlex import quote
 from statistics import mean, stdev
 
 from rkcnn.error import InputError
-from rkcnn.record.result import Result
-from rkcnn.record.source import source_hash
+from rkcnn.record.result import Result, find_other_code
 from rkcnn.run_folder import CURVES, PREDICTIONS, RESULT, WEIGHTS, find_checkpoints, tensors_of
 
 FILES = {
@@ -34,11 +33,12 @@ def clock(seconds: float) -> str:
 
 
 def recall(folder: Path, result: Result) -> Iterator[str]:
-    """A run that is finished already: that it is, how to repeat it, and whether other source made it."""
+    """A run that is finished already: how to repeat it, and which epochs a different version of the code computed."""
     what = "is finished" if result.finished else "diverged"
     yield f"seed {result.run.seed} {what} already, in {folder}; --again repeats it"
-    if result.source != source_hash():
-        yield f"  it was made by other source ({result.source}, commit {result.commit or 'unknown'})"
+    for other in find_other_code(result.stretches, result.run.spec):
+        made = f"commit {other.commit or 'unknown'}, source {other.source}"
+        yield f"  {other.epochs} of its epochs were computed by a different version of the code ({made})"
 
 
 def draw_course(folder: Path, result: Result) -> Iterator[str]:
@@ -64,7 +64,7 @@ def summarise(results: Sequence[Result], folders: Sequence[Path]) -> Iterator[st
         if result.finished:
             yield (
                 f"error     {seed}{percent(result.error)} in the last epoch, best {percent(result.error_best)} "
-                f"in epoch {best_epoch(result)}"
+                f"in epoch {result.best_epoch}"
             )
         else:
             yield f"DIVERGED  {seed}{result.status.removeprefix('diverged: ')}"
@@ -96,12 +96,6 @@ def suggest(result: Result, folder: Path) -> Iterator[str]:
     ideas.append((f"rkcnn runs --from {quote(str(out))}" if out != Path("runs") else "rkcnn runs", "all results"))
     for i, (command, about) in enumerate(ideas):
         yield f"{'' if i else 'next':9} {command}  # {about}"
-
-
-def best_epoch(result: Result) -> int:
-    """The first with the lowest error, counted from 1."""
-    errors = [epoch.test_error for epoch in result.epochs]
-    return errors.index(min(errors)) + 1
 
 
 def _last_checkpoint(folder: Path) -> str:

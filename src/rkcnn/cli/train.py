@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -79,8 +78,8 @@ def train(
     from rkcnn.cli.run_progress import Screen, Watch, position
     from rkcnn.cli.summary import summarise
     from rkcnn.data.progress import Progress
-    from rkcnn.fit.fit import Stopped
     from rkcnn.run.device import keep_freed_memory
+    from rkcnn.run.signals import Stopped
     from rkcnn.run.train import train as go
 
     first = os.environ.get("RANK", "0") == "0"  # of several ranks one speaks
@@ -118,7 +117,7 @@ def train(
     if first:
         folders = [watch.folders[result.run.seed] for result in results]
         if json_:
-            found = [{"folder": str(f), **asdict(r)} for f, r in zip(folders, results, strict=True)]
+            found = [{"folder": str(f), **r.as_dict()} for f, r in zip(folders, results, strict=True)]
             print(json.dumps(found, indent=1))
         else:
             for line in summarise(results, folders):

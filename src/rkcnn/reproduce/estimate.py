@@ -19,7 +19,7 @@ from rkcnn.record.run import Run
 from rkcnn.reproduce.worker_process import Place
 from rkcnn.run.device import set_precision
 from rkcnn.run.job import build
-from rkcnn.run.side_by_side import MOST
+from rkcnn.run.side_by_side import MOST_AT_ONCE
 
 TIMED = 4  # steps
 
@@ -53,7 +53,7 @@ def measure_rate(runs: Sequence[Run], flops: dict[str, int], place: Place) -> fl
 def _measure(runs: Sequence[Run], flops: dict[str, int], place: torch.device) -> float:
     run = min(runs, key=lambda run: flops[run.spec])
     set_precision(run.recipe.precision)
-    count = min(MOST, len(runs)) if place.type == "cuda" else 1
+    count = min(MOST_AT_ONCE, len(runs)) if place.type == "cuda" else 1
     images = _noise(find(run.data), run.recipe.batch * 2)
     engines: list[Engine] = []
     for seed in range(count):
@@ -69,7 +69,7 @@ def _advance(engines: Sequence[Engine]) -> float:
     start = time.perf_counter()
     for engine in engines:
         engine.trainer.begin_epoch()
-        engine.follow()
+        engine.wait_for_caller()
         engine.advance()
     for engine in engines:
         engine.wait()

@@ -21,7 +21,7 @@ from rkcnn.reproduce.retries import PATIENCE, Retries, die
 from rkcnn.reproduce.worker import DONE, Assignment, Group
 from rkcnn.reproduce.worker_process import Place, WorkerProcess
 from rkcnn.run.device import pick_device
-from rkcnn.run.side_by_side import MOST, Execution
+from rkcnn.run.side_by_side import MOST_AT_ONCE, Execution
 
 BUSY = 2.0  # seconds before a run that another process has is asked for again
 SILENCE = 600.0  # seconds without news of a process, until it is worth a word
@@ -46,7 +46,7 @@ def reproduce_here(runs: Sequence[Run], way: Execution, sources: Sources) -> Gen
     go on from their checkpoints.
     """
     places = places_for(way.device, len(runs))
-    size = min(MOST, ceil(len(runs) / len(places))) if places[0].device != "cpu" else 1
+    size = min(MOST_AT_ONCE, ceil(len(runs) / len(places))) if places[0].device != "cpu" else 1
     numbered = tuple(enumerate(runs))
     waiting: deque[Group] = deque(numbered[i : i + size] for i in range(0, len(numbered), size))
     shares: dict[int, float] = dict.fromkeys(range(len(runs)), 0.0)  # of those that neither ended nor failed

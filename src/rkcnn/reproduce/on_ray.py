@@ -11,7 +11,7 @@ from rkcnn.error import InputError
 from rkcnn.record.lock import locked
 from rkcnn.record.result import Result
 from rkcnn.record.run import Run
-from rkcnn.record.standing import standing
+from rkcnn.record.run_state import find_state
 from rkcnn.reproduce.cluster import join_cluster
 from rkcnn.reproduce.driver import Driver
 from rkcnn.reproduce.event import Event, fail
@@ -36,7 +36,7 @@ def reproduce_on_ray(
                 locks.enter_context(locked(way.out / run.folder))
                 if store is not None and store.resolve() != way.out.resolve():
                     locks.enter_context(locked(store / run.folder, "name another --store"))
-                state = standing(run, way.out)
+                state = find_state(run, way.out)
             except InputError as error:
                 yield fail(place, error)
                 continue

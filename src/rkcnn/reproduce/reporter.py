@@ -23,14 +23,14 @@ class Reporter(Observer):
         self._tell = tell
         self._looked = 0.0
 
-    def found(self, folder: Path, result: Result) -> None:
+    def already_finished(self, folder: Path, result: Result) -> None:
         place = self._places[result.run]
         self._tell(Event("ends", place, 1.0, result.error, result.status))
 
-    def begins(self, job: Job, note: str) -> None:
+    def run_started(self, job: Job, note: str) -> None:
         self._news("begins", job, note)
 
-    def steps(self, jobs: Sequence[Job]) -> None:
+    def steps_done(self, jobs: Sequence[Job]) -> None:
         now = time.monotonic()
         if now - self._looked > PAUSE:
             self._looked = now
@@ -38,15 +38,15 @@ class Reporter(Observer):
                 if not job.trainer.finished:
                     self._news("moves", job)
 
-    def epoch(self, job: Job, epoch: Epoch) -> None:
+    def epoch_done(self, job: Job, epoch: Epoch) -> None:
         self._news("moves", job)
 
-    def ends(self, job: Job, result: Result) -> None:
+    def run_ended(self, job: Job, result: Result) -> None:
         self._news("ends", job, result.status)
 
     def _news(self, what: str, job: Job, text: str = "") -> None:
         trainer = job.trainer
         done = trainer.epoch * trainer.steps + trainer.step
-        error = job.history[-1].test_error if job.history else None
+        error = job.history[-1].held_out_error if job.history else None
         share = done / (job.run.recipe.epochs * trainer.steps)
         self._tell(Event(what, self._places[job.run], share, error, text))

@@ -15,7 +15,6 @@ import torch
 
 from rkcnn.data.images import Images
 from rkcnn.error import InputError
-from rkcnn.fit.fit import Stopped
 from rkcnn.record.run import Run, read_run
 from rkcnn.reproduce.event import Event, fail
 from rkcnn.reproduce.parcel import Parcel, pack_checkpoints, pack_results, unpack_checkpoints
@@ -24,6 +23,7 @@ from rkcnn.reproduce.scratch import scratch_folder
 from rkcnn.run.device import keep_freed_memory
 from rkcnn.run.job import Job
 from rkcnn.run.side_by_side import Execution, train_together
+from rkcnn.run.signals import Stopped
 
 Facts = dict[str, Any]  # numbers, text, arrays: what any version of rkcnn can be sent
 REMEDY = "free some space there or name another --store"
@@ -70,7 +70,7 @@ class Sender(Reporter):
         super().__init__({task.run: task.place}, tell)
         self._send = send
 
-    def kept(self, job: Job) -> None:
+    def checkpoint_written(self, job: Job) -> None:
         self._send(pack_checkpoints(job.folder, 1))
 
 

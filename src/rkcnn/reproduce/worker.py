@@ -23,13 +23,13 @@ from rkcnn.data.images import Images
 from rkcnn.data.load import load
 from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
-from rkcnn.fit.fit import Stopped
 from rkcnn.record.lock import Locked
 from rkcnn.record.run import Run, read_run
 from rkcnn.reproduce.event import Event, fail
 from rkcnn.reproduce.reporter import Reporter
 from rkcnn.run.device import keep_freed_memory
 from rkcnn.run.side_by_side import Execution, train_together
+from rkcnn.run.signals import Stopped
 
 DONE = Event("idle", -1)  # the order is carried out, as far as it can be
 
