@@ -126,3 +126,15 @@ def test_all_below_a_folder_also_past_a_bad_one(tmp_path: Path) -> None:
     found = list(find_results(tmp_path))
     assert [path.parent.relative_to(tmp_path).as_posix() for path, _ in found] == ["a/deep", "b", "c"]
     assert [isinstance(result, Result) for _, result in found] == [True, False, True]
+
+
+def test_every_record_of_this_repository_can_be_read() -> None:
+    """Each in its run's own folder."""
+    folder = Path(__file__).parents[2] / "results"
+    found = list(find_results(folder))
+    assert len(found) >= 77
+    for path, result in found:
+        assert isinstance(result, Result), result
+        assert path.parent == folder / result.run.folder
+        assert result.finished
+        assert all(stretch.commit and not stretch.commit.endswith("+") for stretch in result.stretches)
