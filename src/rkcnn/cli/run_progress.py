@@ -65,7 +65,8 @@ class Watch(Observer):
         self._say(*recall(folder, result))
 
     def compiling(self, job: Job) -> None:
-        self._say("compiling the network, which may take a minute")
+        if not self._told:  # other seeds share what was compiled
+            self._say("compiling the network, which may take a minute")
 
     def run_started(self, job: Job, note: str) -> None:
         seed = job.run.seed
