@@ -74,7 +74,8 @@ class RunProgress(Observer):
         self._print(*describe_finished(folder, result))
 
     def compiling(self, job: Job) -> None:
-        self._print("compiling the network, which may take a minute")
+        if not self._described:  # other seeds share what was compiled
+            self._print("compiling the network, which may take a minute")
 
     def run_started(self, job: Job, note: str) -> None:
         seed = job.run.seed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
@@ -23,16 +24,14 @@ class StepsDone:
     rest: bool = False
 
 
-@dataclass(frozen=True)
-class EpochDone:
+class EpochDone(NamedTuple):
     """A run has finished an epoch; `run` is its position in the list of engines."""
 
     run: int
     epoch: TrainingEpoch
 
 
-@dataclass(frozen=True)
-class Diverged:
+class Diverged(NamedTuple):
     """A run has ended because its loss or its weights are not finite; `reason` says at which step."""
 
     run: int

@@ -101,10 +101,8 @@ class Ranks:
     def check_share(self, images: int) -> None:
         """Raise InputError if a batch of so many images leaves a rank without one."""
         if images < self.world:
-            raise InputError(
-                f"the last batch of an epoch has {images} images for {self.world} ranks; "
-                "change the recipe's batch or say drop_last=on"
-            )
+            given = f"the last batch of an epoch has {images} images for {self.world} ranks"
+            raise InputError(f"{given}; change the recipe's batch or its drop_last")
 
     def sum(self, values: Tensor) -> Tensor:
         """Return the sum over all ranks."""

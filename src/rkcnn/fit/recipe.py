@@ -51,24 +51,13 @@ class Recipe:
         for name, choices in CHOICES.items():
             if (value := getattr(self, name)) not in choices:
                 raise InputError(f"recipe {self.name}: {name}={value} given; it is one of {', '.join(choices)}")
-        bounds: dict[str, tuple[float, float]] = {
-            "epochs": (1, 1e6),
-            "batch": (1, 1e7),
-            "lr": (0, 1e4),
-            "peak": (0, 1),
-            "momentum": (0, 1),
-            "weight_decay": (0, 1e3),
-            "dropout": (0, 0.999),
-            "label_smoothing": (0, 1),
-            "padding": (0, 1e3),
-            "cutout": (0, 1e4),
-            "most_steps": (0, 1e9),
-            "average": (0, 0.999999),
-        }
-        for name, (low, high) in bounds.items():
-            value = getattr(self, name)
+        counts = {"epochs": 1e6, "batch": 1e7}
+        amounts = {"lr": 1e4, "weight_decay": 1e3, "padding": 1e3, "cutout": 1e4, "most_steps": 1e9}
+        shares = {"peak": 1, "momentum": 1, "label_smoothing": 1, "dropout": 0.999, "average": 0.999999}
+        for name, high in (counts | amounts | shares).items():
+            low, value = int(name in counts), getattr(self, name)
             if not isfinite(value) or not low <= value <= high:
-                raise InputError(f"recipe {self.name}: {name}={value} given; it must be from {low:g} to {high:g}")
+                raise InputError(f"recipe {self.name}: {name}={value} given; it must be from {low} to {high:g}")
         if min(self.milestones, default=1) < 1:
             given = "_".join(map(str, self.milestones))
             raise InputError(f"recipe {self.name}: milestones={given} given; each must be a number of epochs from 1 on")
@@ -87,7 +76,8 @@ class Recipe:
 
     def __str__(self) -> str:
         """Return the recipe's name and the fields that differ, as in mini,epochs=2."""
-        return ",".join([self.name, *(f"{name}={_text(value)}" for name, value in self.changes().items())])
+        texts = ("_".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in self.changes().values())
+        return ",".join([self.name, *map("=".join, zip(self.changes(), texts, strict=True))])
 
 
 def paper_mnist() -> Recipe:
@@ -192,10 +182,6 @@ def smoke() -> Recipe:
 
 _ALL = (paper_mnist(), paper_cifar(), paper_svhn(), mini(), fast_mnist(), fast_cifar(), fast_svhn(), smoke())
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ALL}
-
-
-def _text(value: object) -> str:
-    return "_".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def recipe_of(name: str, changes: dict[str, str] | None = None) -> Recipe:
