@@ -102,7 +102,8 @@ def pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int
             from rkcnn.fit.trainer import Trainer
             from rkcnn.reproduce.ray.task import carry_out_task
 
-            learn = Trainer.learn
+            patched: Any = Trainer
+            learn = patched.learn
 
             def wait_and_learn(trainer: Trainer, *batch: Any) -> None:
                 if (trainer.seed, trainer.epoch, trainer.step) == (0, epoch, step) and not Path(paused).exists():
@@ -120,11 +121,11 @@ def pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int
                     signal.signal(signal.SIGINT, handler)
                 learn(trainer, *batch)
 
-            Trainer.learn = wait_and_learn  # type: ignore[method-assign]
+            patched.learn = wait_and_learn
             try:
                 return carry_out_task(*arguments)
             finally:
-                Trainer.learn = learn  # type: ignore[method-assign]
+                patched.learn = learn
 
         monkeypatch.setattr(driver, "carry_out_task", carry_out)
 
@@ -171,7 +172,7 @@ def test_a_cluster_of_its_own_trains_as_this_process_does_though_a_worker_is_kil
     pause(2, 3)
     out, runs = tmp_path / "out", [run_of(digits, seed) for seed in (0, 1)]
     before = signal.getsignal(signal.SIGTERM)
-    kept = []
+    kept: list[str] = []
 
     def kill_the_worker() -> None:
         while not kept:
