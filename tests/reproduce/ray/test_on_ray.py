@@ -235,7 +235,7 @@ def test_a_folder_in_use_fails_and_a_finished_run_ends(cluster: str, digits: str
     assert in_use.kind == "fails"
     assert "is training in" in in_use.message
     assert no_store.kind == "fails"
-    assert no_store.message.endswith("; name another --store")
+    assert no_store.message.endswith("; name another `store=...`")
 
 
 @pytest.mark.parametrize(
