@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("rkcnn", deadline=None)  # a shared core can be slow for a moment
+# a shared core can be slow for a moment
+settings.register_profile("rkcnn", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("rkcnn")
 
 MAY_SKIP = ("GPU", "timm", "../shared", "Chromium")  # everything else must be there when CI=true

@@ -36,6 +36,8 @@ def test_a_room_imports_only_from_rooms_above_it() -> None:
         if room in FREE:
             continue
         above = ROOMS[: ROOMS.index(room) + 1]
+        if room == "use":
+            above = (*above, "")  # the page of the Python interface describes `import rkcnn` itself
         for name in imported(ast.walk(ast.parse(file.read_text()))):
             first, _, rest = name.partition(".")
             target = rest.partition(".")[0]
@@ -79,5 +81,5 @@ def test_fit_has_no_way_to_reach_a_test_set() -> None:
                 reached.add(module)
                 waiting.append(names[module])
     assert "rkcnn.data.batches" in reached
-    loads = ("rkcnn.data.load", "rkcnn.data.fetch", "rkcnn.data.cache", "rkcnn.evaluation", "rkcnn.run")
+    loads = ("rkcnn.data.load", "rkcnn.data.fetch", "rkcnn.data.cache", "rkcnn.evaluation", "rkcnn.run.")
     assert not [name for name in reached if name.startswith(loads)]

@@ -155,7 +155,7 @@ def test_a_readme_stays_as_it_was_where_its_picture_cant_be_written(rkcnn: Run, 
     (tmp_path / "docs").write_text("")
     code, out, err = rkcnn("report", "--readme", str(readme), "--from", str(tmp_path / "results"))
     assert (code, out) == (2, "")
-    assert "docs: a file of that name is in the way; name a README whose folder can be written" in err
+    assert "docs: a file with that name already exists; name a README whose folder can be written" in err
     assert readme.read_text() == "\n".join(RESULTS)
 
 

@@ -163,6 +163,22 @@ def test_flops_are_one_evaluation_times_the_stated_count(name: str) -> None:
     assert len(calls) == first.evaluations
 
 
+@pytest.mark.parametrize("name", ZOO)
+def test_every_network_of_the_zoo_has_a_cost(name: str) -> None:
+    """SONODE's velocity is a view of the state, which torch's counter could not follow into an implicit solve."""
+    with torch.device("meta"):
+        network = create_model(name)
+    counted = cost(network)
+    assert counted.flops > 0
+    assert counted.params == sum(p.numel() for p in network.parameters())
+
+
+@pytest.mark.parametrize(("name", "channels", "size"), [("RKCNN-I-2@k=8", 1, 28), ("RKCNN-I-2_2@k=8", 3, 32)])
+def test_without_a_size_an_image_is_the_papers(name: str, channels: int, size: int) -> None:
+    network = create_model(name, channels=channels)
+    assert cost(network) == cost(network, size) == cost(network, (size, size))
+
+
 def test_flops_of_a_convolution_by_hand() -> None:
     counted = cost(create_model("Identity@k=8_16", channels=3), 16)
     convolutions = 2 * 27 * 8 * 256 + 2 * 8 * 16 * 256

@@ -7,7 +7,7 @@ import torch
 
 import rkcnn
 from rkcnn.error import InputError
-from rkcnn.model.published.originals import PUBLISHED
+from rkcnn.model.published.originals import ORIGINALS
 from rkcnn.record.tables import list_models
 
 
@@ -19,7 +19,7 @@ def test_every_listed_network_is_built_under_its_name(name: str) -> None:
 
 
 def test_every_original_stands_in_a_table() -> None:
-    assert set(PUBLISHED) <= set(list_models())
+    assert set(ORIGINALS) <= set(list_models())
 
 
 def test_classes_and_channels() -> None:

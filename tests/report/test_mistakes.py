@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -52,12 +54,22 @@ def test_no_labels_no_mistakes(row: Row, monkeypatch: pytest.MonkeyPatch) -> Non
     assert find_mistakes(row, MNIST) is None
 
 
-def test_labels_are_read_from_a_stored_copy_and_never_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_labels_are_read_from_a_decoded_copy_and_never_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RKCNN_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert read_labels(MNIST) is None
-    np.arange(10).tofile(tmp_path / "test.labels")
-    monkeypatch.setattr(mistakes, "find_stored", lambda data, sources: (tmp_path, None))
+    monkeypatch.setattr(
+        mistakes, "read_test_labels", lambda data, folders: np.arange(10) if folders[0] == tmp_path else None
+    )
     found = read_labels(MNIST)
     assert found is not None
     assert list(found) == list(range(10))
+
+
+def test_the_report_loads_nothing_that_fetches_or_decodes() -> None:
+    code = "import rkcnn.report.mistakes, sys; print([name for name in sys.modules if name.startswith('rkcnn.data')])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "rkcnn.data.cache" in loaded
+    assert not [
+        name for name in ("fetch", "download", "files", "packaging", "read.idx", "images") if f"data.{name}" in loaded
+    ]

@@ -15,9 +15,9 @@ import pytest
 import torch
 
 from digits import write_digits
-from rkcnn.data.sources import Sources
+from rkcnn.data.options import Sources
+from rkcnn.disk import locked
 from rkcnn.fit.recipe import recipe_of
-from rkcnn.record.lock import locked
 from rkcnn.record.result import read_result
 from rkcnn.record.run import Run
 from rkcnn.record.standing import BEGUN, NEW, standing

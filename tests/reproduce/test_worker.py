@@ -13,9 +13,9 @@ import pytest
 from digits import write_digits
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
-from rkcnn.data.sources import Sources
+from rkcnn.data.options import Sources
+from rkcnn.disk import locked
 from rkcnn.fit.recipe import recipe_of
-from rkcnn.record.lock import locked
 from rkcnn.record.run import Run
 from rkcnn.record.standing import BEGUN, standing
 from rkcnn.reproduce import worker

@@ -113,7 +113,7 @@ def test_neighbours(per_image: bool) -> None:
 
 @pytest.mark.parametrize("steps", [-1, 0, 2])
 def test_refuses_to_stay_in_the_starter(steps: int) -> None:
-    with pytest.raises(InputError, match=f"r >= 3 steps, {steps} given"):
+    with pytest.raises(InputError, match=f"at least 3 steps, {steps} given"):
         last(adams(field, exact(0), steps))
 
 

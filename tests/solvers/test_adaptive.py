@@ -78,10 +78,10 @@ def oscillator(t: float | Tensor, y: Tensor) -> Tensor:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_per_image_knows_no_neighbours(pair: Tableau, dtype: torch.dtype) -> None:
     batch = torch.tensor([[0.5, 0.1], [0.4, 40.0], [1.0, 3.0], [0.3, float("nan")]], dtype=dtype)
-    together = last(adaptive(oscillator, batch, pair, 1e-4, budget=300, per_image=True))
+    together = last(adaptive(oscillator, batch, pair, 1e-4, max_evaluations=300, per_image=True))
     assert torch.as_tensor(together.converged).tolist() == [True, True, True, False]
     for i, image in enumerate(batch):
-        alone = last(adaptive(oscillator, image[None], pair, 1e-4, budget=300, per_image=True))
+        alone = last(adaptive(oscillator, image[None], pair, 1e-4, max_evaluations=300, per_image=True))
         torch.testing.assert_close(alone.y[0], together.y[i], rtol=0, atol=1e-6, equal_nan=True)
         for name in ("evaluations", "converged", "residual"):
             torch.testing.assert_close(
@@ -127,7 +127,7 @@ def test_budget(pair: Tableau, budget: int, per_image: bool) -> None:
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_what_is_not_finite_is_reported(bad: float) -> None:
     f = Counted(lambda t, y: y * bad)
-    moment = last(adaptive(f, exact(0), dopri5, 1e-3, budget=40))
+    moment = last(adaptive(f, exact(0), dopri5, 1e-3, max_evaluations=40))
     assert torch.as_tensor(moment.converged).tolist() == [False]
     assert f.calls <= 40
     torch.testing.assert_close(moment.y, exact(0))
@@ -149,7 +149,7 @@ def test_refuses_a_method_without_a_pair(method: Tableau) -> None:
 
 @pytest.mark.parametrize(
     ("tol", "budget", "message"),
-    [(0.0, 1000, "tol > 0"), (-1.0, 1000, "tol > 0"), (float("nan"), 1000, "tol > 0"), (0.1, 7, "budget")],
+    [(0.0, 1000, "tol > 0"), (-1.0, 1000, "tol > 0"), (float("nan"), 1000, "tol > 0"), (0.1, 7, "max_evaluations")],
 )
 def test_refuses_what_cannot_work(tol: float, budget: int, message: str) -> None:
     with pytest.raises(InputError, match=message):

@@ -37,7 +37,7 @@ def run(
     returned: set[torch.dtype] = set()
 
     def watched(t: float | Tensor, y: Tensor) -> Tensor:
-        slope = f(0.0, y)  # without t, whose float32 tensor would widen the slope of an adaptive solver
+        slope = f(0.0, y)  # without t, whose float32 tensor would at_least_float32 the slope of an adaptive solver
         returned.add(slope.dtype)
         return slope
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from rkcnn.cli.data import FromSources, OwnImages
-from rkcnn.data.own import OwnOptions
-from rkcnn.data.sources import Sources
+from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.error import InputError
 from rkcnn.run_folder import RESULT, WEIGHTS
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from rkcnn.cli.data import FromSources
-from rkcnn.data.sources import Sources
+from rkcnn.data.options import Sources
 from rkcnn.error import InputError, with_flags
 
 if TYPE_CHECKING:
@@ -203,8 +203,9 @@ def _train(
 ) -> dict[Run, str]:
     """Train the runs and show their progress; return those that failed, and why."""
     from rkcnn.cli.table_progress import TableProgress
-    from rkcnn.data.load import find, load
+    from rkcnn.data.load import load
     from rkcnn.data.progress import Progress
+    from rkcnn.data.sets import find_set
     from rkcnn.fit.engine import check_engine
     from rkcnn.reproduce.estimate import count_flops
     from rkcnn.run.side_by_side import Execution
@@ -214,7 +215,7 @@ def _train(
     training, _ = load(runs[0].data, sources, progress=Progress(sys.stderr))
     for spec in dict.fromkeys(run.spec for run in runs):
         check_fit(spec, training)
-    flops = {spec: count_flops(spec, find(runs[0].data)) for spec in {run.spec for run in runs}}
+    flops = {spec: count_flops(spec, find_set(runs[0].data)) for spec in {run.spec for run in runs}}
     events = _start(runs, Execution(out, device, engine), sources, on, address, store)
     with closing(events), TableProgress(console, runs, [float(flops[run.spec]) for run in runs]) as shown:
         for event in events:

@@ -160,7 +160,7 @@ def describe_job(job: Job) -> list[str]:
     ranks = f" x {trainer.ranks.world} ranks" if trainer.ranks.world > 1 else ""
     no_effect = " (has no effect on a cpu)" if (recipe.precision, device.type) == ("tf32", "cpu") else ""
     purpose = "held out for validation" if job.run.validates else "to test on"
-    origin = "" if job.train.verified else ", your own images" if ":" in job.run.data else ", UNVERIFIED content"
+    origin = "" if job.train.verified else f", {job.train.origin}"
     return [
         f"network   {job.run.spec}, {params:,} parameters",
         f"data      {job.run.data}: {count:,} images to train on, {len(test):,} {purpose}, "

@@ -33,12 +33,12 @@ def describe_table(table: Table, preset: str, runs: Sequence[Run], progress: str
 
 def describe_plan(runs: Sequence[Run], unfinished: Sequence[Run], device: str) -> Iterator[str]:
     """Yield, for each network, how many runs are left and about how long they take on this machine."""
-    from rkcnn.data.load import find
+    from rkcnn.data.sets import find_set
     from rkcnn.reproduce.estimate import count_flops, measure_speed, training_flops
     from rkcnn.reproduce.local import slots_for
 
     specs = list(dict.fromkeys(run.spec for run in runs))
-    flops = {spec: count_flops(spec, find(runs[0].data)) for spec in specs}
+    flops = {spec: count_flops(spec, find_set(runs[0].data)) for spec in specs}
     slots = slots_for(device, len(unfinished))
     speed = measure_speed(unfinished, flops, slots[0]) * len(slots) if unfinished else 1.0
     width = max(map(len, specs))

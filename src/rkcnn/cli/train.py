@@ -13,8 +13,7 @@ from cyclopts import Parameter
 
 from rkcnn.cli import CLOSED_PIPE
 from rkcnn.cli.data import FromSources, OwnImages
-from rkcnn.data.own import OwnOptions
-from rkcnn.data.sources import Sources
+from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.error import InputError
 
 MOST_SEEDS = 1000

@@ -115,7 +115,7 @@ def start_engine(kind: str, trainer: Trainer) -> tuple[Engine, str]:
     check_engine(kind)
     cuda = trainer.device.type == "cuda"
     data_decides = bool(trainer.tallies)
-    norms_wait = any(isinstance(m, BatchNorm) and m.whole is not None for m in trainer.network.modules())
+    norms_wait = any(isinstance(m, BatchNorm) and m.reducer is not None for m in trainer.network.modules())
     reasons = {
         "graph": (
             "a CUDA graph needs a GPU"

@@ -47,13 +47,13 @@ class Shared(BatchReducer):
     def sum(self, part: Tensor) -> Tensor:
         return _Sum.apply(part)
 
-    def most(self, part: Tensor) -> Tensor:
+    def max(self, part: Tensor) -> Tensor:
         largest = part.nan_to_num(nan=torch.inf)  # what a maximum makes of NaN depends on the order of the ranks
         dist.all_reduce(largest, dist.ReduceOp.MAX)
         return largest
 
-    def every(self, verdict: Tensor) -> bool:
-        return not bool(self.most((~verdict).any().float()))
+    def all(self, condition: Tensor) -> bool:
+        return not bool(self.max((~condition).any().float()))
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,12 @@ class Ranks:
         """
         if self.world == 1:
             return network
-        whole = Shared()
+        reducer = Shared()
         for module in network.modules():
             if isinstance(module, OdePeriod):
-                module.solver = replace(module.solver, whole=whole)
+                module.solver = replace(module.solver, reducer=reducer)
             elif isinstance(module, BatchNorm) and sync_norm:
-                module.whole = whole
+                module.reducer = reducer
         self.wrapped.append(DistributedDataParallel(network))
         return self.wrapped[-1]
 
@@ -111,7 +111,7 @@ class Ranks:
 
     def most(self, value: int) -> int:
         """The largest value of any rank, exchanged between the processes' hosts: no device is waited for."""
-        return int(Shared().most(torch.tensor(float(value)))) if self.world > 1 else value
+        return int(Shared().max(torch.tensor(float(value)))) if self.world > 1 else value
 
     def first(self, act: Callable[[], T]) -> T:
         """What `act` gave on rank 0, where alone it is called; an InputError there is every rank's."""

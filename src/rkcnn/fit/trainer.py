@@ -70,7 +70,7 @@ class Trainer:
         self.epoch = self.step = 0
         self.seconds = 0.0  # that the epoch took so far
         self.tallies: list[SolverStats] = [
-            m.tally for m in self.network.modules() if isinstance(m, Period) and m.tally is not None
+            m.solver_stats for m in self.network.modules() if isinstance(m, Period) and m.solver_stats is not None
         ]
         self.lr = torch.zeros((), device=device)
         self.totals = torch.zeros(4, dtype=torch.float64, device=device)

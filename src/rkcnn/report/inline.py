@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from rkcnn.model.look import Look
 from rkcnn.report import picture
-from rkcnn.report.look import Look
 from rkcnn.report.picture import render
 
 if TYPE_CHECKING:

@@ -2,33 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from rkcnn.report.picture import AMBER, BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY
-
-
-class Look(NamedTuple):
-    colour: str
-    marker: str
-    size: float = 7.5
-
-
-_LOOKS = {
-    "RKCNN-E": Look(SKY, "o"),
-    "RKCNN-I": Look(BLUE, "s"),
-    "RKCNN-R": Look(GREEN, "D"),
-    "ResNet": Look(ORANGE, "^"),
-    "RKNN": Look(AMBER, "v"),
-    "RK-Net": Look(PINK, "<"),
-    "ODE-Net": Look(BLACK, ">"),
-    "DenseNet": Look(ORANGE, "P", 9),
-    "CliqueNet": Look(PINK, "X", 9),
-    "SONODE": Look(AMBER, "p", 8),
-    "Momentum ResNet": Look(BLACK, "h"),
-    "Identity": Look(GREY, "*", 11),
-}
-_OTHER = Look(GREY, "H", 8)
+from rkcnn.model.families import LOOKS
+from rkcnn.model.look import OTHER, Look
 
 
 def look_of(family: str) -> Look:
-    return _LOOKS.get(family, _OTHER)
+    """Return the look of a family by its title, as `family_of` gives it."""
+    return LOOKS.get(family, OTHER)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rkcnn.data.fetch import find_stored
+from rkcnn.data.cache import read_test_labels
+from rkcnn.data.options import Sources
 from rkcnn.data.sets import DataSet
-from rkcnn.data.sources import Sources
 from rkcnn.report.view import Row
 from rkcnn.run_folder import PREDICTIONS
 
@@ -39,13 +37,5 @@ def find_mistakes(row: Row, data: DataSet) -> NDArray[np.bool_] | None:
 
 
 def read_labels(data: DataSet) -> NDArray[np.int64] | None:
-    """The labels of the test set, if a checked copy lies on this machine; nothing is fetched."""
-    found = find_stored(data, Sources(offline=True))
-    return _labels(found[0], data.coarse) if found else None
-
-
-@cache
-def _labels(folder: Path, coarse: bool) -> NDArray[np.int64]:
-    import numpy as np
-
-    return np.fromfile(folder / f"test.{'coarse' if coarse else 'labels'}", np.int64)
+    """Return the labels of the test set if a verified copy is on this machine; nothing is fetched."""
+    return read_test_labels(data, Sources().folders())

@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rkcnn.disk import write_whole
+from rkcnn.model.look import AMBER as AMBER
+from rkcnn.model.look import BLACK as BLACK
+from rkcnn.model.look import BLUE as BLUE
+from rkcnn.model.look import GREEN as GREEN
+from rkcnn.model.look import GREY as GREY
+from rkcnn.model.look import ORANGE as ORANGE
+from rkcnn.model.look import PINK as PINK
+from rkcnn.model.look import SKY as SKY
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-# Okabe and Ito's colours: told apart by colour-blind readers, and by their lightness in grey print.
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
-SKY, AMBER, PINK, BLACK = "#56B4E9", "#E69F00", "#CC79A7", "#000000"
 
 
 def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:

@@ -9,6 +9,8 @@ from pathlib import Path
 from statistics import fmean
 
 from rkcnn.error import InputError
+from rkcnn.model.families import title_of
+from rkcnn.model.published.originals import ORIGINALS
 from rkcnn.record.memory import Memory, find_memories
 from rkcnn.record.result import Result, find_results
 from rkcnn.record.run import Run
@@ -16,14 +18,6 @@ from rkcnn.record.tables import PRESETS, Table
 from rkcnn.report.cells import cells
 from rkcnn.report.errors import PrintedError, printed_error
 from rkcnn.report.statistics import Sample
-
-FAMILIES = {
-    "RKNet": "RK-Net",
-    "ODENet": "ODE-Net",
-    "MomentumResNet": "Momentum ResNet",
-    **{f"RKCNN-{kind}": f"RKCNN-{kind}" for kind in "EIR"},
-}
-"""Families that the paper writes otherwise than names do; the rest begin their names."""
 
 Found = Sequence[tuple[Path, Result]]
 
@@ -126,9 +120,7 @@ def view_of(table: Table, records: Found, preset: str | None = None, memories: S
 
 def family_of(spec: str) -> str:
     """RKCNN-I of RKCNN-I-2@k=32, RK-Net of RKNet-rk4_38@k=32, ResNet of ResNet-1001."""
-    parts = spec.partition("@")[0].split("-")
-    head = "-".join(parts[:2]) if parts[0] == "RKCNN" else parts[0]
-    return FAMILIES.get(head, head)
+    return title_of(ORIGINALS[spec].family if spec in ORIGINALS else spec)
 
 
 def _rows(table: Table, records: Found, preset: str, memories: Mapping[str, Memory]) -> tuple[Row, ...]:

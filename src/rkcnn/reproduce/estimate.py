@@ -9,8 +9,7 @@ from dataclasses import replace
 import torch
 
 from rkcnn.data.images import Images
-from rkcnn.data.load import find
-from rkcnn.data.sets import DataSet
+from rkcnn.data.sets import DataSet, find_set
 from rkcnn.fit.engine import Engine, Graph
 from rkcnn.fit.trainer import Trainer
 from rkcnn.model.cost import cost
@@ -37,7 +36,7 @@ def training_flops(run: Run, flops: int) -> float:
 
     The backward pass of a step takes twice its forward pass; after every epoch the test images are evaluated.
     """
-    data, recipe = find(run.data), run.recipe
+    data, recipe = find_set(run.data), run.recipe
     steps = data.train.images // recipe.batch if recipe.drop_last else -(-data.train.images // recipe.batch)
     steps = min(steps, recipe.most_steps or steps)
     return float(flops) * recipe.epochs * (3 * steps * recipe.batch + data.test.images)
@@ -60,7 +59,7 @@ def _time_steps(runs: Sequence[Run], flops: dict[str, int], device: torch.device
     run = min(runs, key=lambda run: flops[run.spec])
     set_precision(run.recipe.precision)
     count = min(MOST, len(runs)) if device.type == "cuda" else 1
-    images = _make_noise(find(run.data), run.recipe.batch * 2)
+    images = _make_noise(find_set(run.data), run.recipe.batch * 2)
     engines: list[Engine] = []
     for seed in range(count):
         trainer = Trainer(build(replace(run, seed=seed), images), images, run.recipe, seed, device)

@@ -12,7 +12,7 @@ from math import ceil
 
 import torch
 
-from rkcnn.data.sources import Sources
+from rkcnn.data.options import Sources
 from rkcnn.record.run import Run
 from rkcnn.reproduce.events import Event
 from rkcnn.reproduce.retries import Retries, crash

@@ -21,10 +21,10 @@ from pathlib import Path
 
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
-from rkcnn.data.sources import Sources
+from rkcnn.data.options import Sources
+from rkcnn.disk import Locked
 from rkcnn.error import InputError
 from rkcnn.fit.fit import Stopped
-from rkcnn.record.lock import Locked
 from rkcnn.record.run import Run, read_run
 from rkcnn.reproduce.events import Event, Reporter, failure
 from rkcnn.run.device import keep_freed_memory

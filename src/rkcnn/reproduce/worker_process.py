@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from rkcnn.record.lock import HOLDER
+from rkcnn.disk import HOLDER
 from rkcnn.reproduce.events import Event, read_event
 from rkcnn.reproduce.worker import Assignment, Group
 

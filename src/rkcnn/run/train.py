@@ -9,9 +9,8 @@ import torch
 
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
-from rkcnn.data.own import OwnOptions
+from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.data.progress import Progress
-from rkcnn.data.sources import Sources
 from rkcnn.error import InputError
 from rkcnn.fit.fit import Stopped
 from rkcnn.fit.recipe import Recipe, recipe_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rkcnn.data.sources import Sources
+from rkcnn.data.options import Sources
 from rkcnn.disk import DiskError
 from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.run import Run

@@ -17,11 +17,10 @@ import pytest
 import torch
 
 from digits import write_digits
-from rkcnn.data.sources import Sources
-from rkcnn.disk import DiskError
+from rkcnn.data.options import Sources
+from rkcnn.disk import DiskError, locked
 from rkcnn.error import InputError
 from rkcnn.fit.recipe import recipe_of
-from rkcnn.record.lock import locked
 from rkcnn.record.result import read_result
 from rkcnn.record.run import Run
 from rkcnn.reproduce.events import Event

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from rkcnn.data.load import load
+from rkcnn.disk import locked
 from rkcnn.fit.recipe import recipe_of
-from rkcnn.record.lock import locked
 from rkcnn.record.run import Run
 from rkcnn.reproduce.ray.task import (
     Sender,

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from rkcnn.data.load import load
-from rkcnn.data.sources import Sources
+from rkcnn.data.options import Sources
+from rkcnn.disk import locked
 from rkcnn.error import InputError
 from rkcnn.fit.checkpoint import REMEDY
-from rkcnn.record.lock import locked
 from rkcnn.record.result import Result
 from rkcnn.record.run import Run
 from rkcnn.record.standing import standing

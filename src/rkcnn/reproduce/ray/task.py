@@ -16,10 +16,10 @@ import numpy as np
 import torch
 
 from rkcnn.data.images import Images
+from rkcnn.disk import locked
 from rkcnn.error import InputError
 from rkcnn.fit.checkpoint import REMEDY
 from rkcnn.fit.fit import Stopped
-from rkcnn.record.lock import locked
 from rkcnn.record.run import Run, read_run
 from rkcnn.reproduce.events import Event, Reporter, failure
 from rkcnn.reproduce.ray.transfer import Files, pack_checkpoints, pack_results, unpack_checkpoints
