@@ -317,7 +317,7 @@ def test_under_torchrun_one_rank_speaks_and_all_end_well(tmp_path: Path) -> None
         [sys.executable, *command, "--set", "epochs=1", "--set", "sync_norm=on", "--out", str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )

@@ -49,7 +49,7 @@ def latex(label: str) -> list[list[str]]:
     return rows[next(i for i, row in enumerate(rows) if row[0] == "Model") :]
 
 
-@pytest.mark.skipif(not PAPER.exists(), reason="needs ../shared/paper/rkcnn-paper.tex")
+@pytest.mark.shared("paper/rkcnn-paper.tex")
 @pytest.mark.parametrize("label", NAMES)
 def test_every_cell_is_the_papers(label: str) -> None:
     head, *rows = latex(label)
@@ -68,7 +68,7 @@ def test_every_cell_is_the_papers(label: str) -> None:
             assert list(parse(name).k) == [int(text) for text in row[1 : 1 + widths]]
 
 
-@pytest.mark.skipif(not PAPER.exists(), reason="needs ../shared/paper/rkcnn-paper.tex")
+@pytest.mark.shared("paper/rkcnn-paper.tex")
 def test_reasons_and_runs_are_the_papers() -> None:
     whole = PAPER.read_text(encoding="utf-8")
     for cell in cells():

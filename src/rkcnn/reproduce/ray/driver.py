@@ -46,7 +46,7 @@ def reproduce_on_ray(
             try:
                 locks.enter_context(locked(execution.out / run.folder))
                 if store is not None and store.resolve() != execution.out.resolve():
-                    locks.enter_context(locked(store / run.folder, "name another --store"))
+                    locks.enter_context(locked(store / run.folder, "name another `store=...`"))
                 state = find_state(run, execution.out)
             except InputError as error:
                 yield failure(index, error)
@@ -62,7 +62,7 @@ def reproduce_on_ray(
 def check_device(device: str) -> None:
     """Raise InputError unless `device` is one that Ray tasks can be given."""
     if device not in ("auto", "cpu", "cuda"):
-        raise InputError(f"--device {device} given with --on ray, which chooses among GPUs; say cpu, cuda or auto")
+        raise InputError(f"`device={device}` given, but Ray chooses among GPUs; say cpu, cuda or auto")
 
 
 def task_device(device: str, gpus: float) -> str:
@@ -71,7 +71,7 @@ def task_device(device: str, gpus: float) -> str:
     Otherwise it stays `device`: Ray shows each task one GPU.
     """
     if device == "cuda" and not gpus:
-        raise InputError("--device cuda given, and the Ray cluster has no GPU; say cpu or auto")
+        raise InputError("`device=cuda` given, and the Ray cluster has no GPU; say cpu or auto")
     return device if gpus else "cpu"
 
 

@@ -29,7 +29,7 @@ from rkcnn.run.signals import Stopped
 from rkcnn.run_folder import LOCK
 
 Values = dict[str, Any]  # numbers, text and arrays: no class of ours that the other side would have to import
-STORE_REMEDY = "free some space there or name another --store"
+STORE_REMEDY = "free some space there or name another `store=...`"
 
 
 @dataclass(frozen=True)
