@@ -10,14 +10,14 @@ import pytest
 
 from rkcnn.cli.models import print_tables
 from rkcnn.record.tables import PAPER_TABLES, list_models
-from rkcnn.report.paper import SLIPS, TABLES, agrees
+from rkcnn.report.paper import COST_TABLES, SLIPS, agrees
 
 Rows = list[dict[str, Any]]
 COUNT_OF = {"params": "params", "params_100": "params_100", "flops": "paper_flops"}
 
 
 def test_every_row_of_the_paper_is_there_in_its_order(rows: Rows) -> None:
-    for key, table in TABLES.items():
+    for key, table in COST_TABLES.items():
         assert [row["name"] for row in rows if row["table"] == key and row["paper"]] == list(table.rows)
     assert {row["name"] for row in rows} == set(list_models())
     assert {row["name"] for row in rows if not row["paper"]} == {"Identity@k=32", "Identity@k=120_120_120"}
@@ -25,7 +25,7 @@ def test_every_row_of_the_paper_is_there_in_its_order(rows: Rows) -> None:
 
 def cells(rows: Rows) -> Iterator[tuple[tuple[str, str, str], bool]]:
     for row in rows:
-        table = TABLES[row["table"]]
+        table = COST_TABLES[row["table"]]
         for column, count in COUNT_OF.items():
             text = (row["paper"] or {}).get(column)
             if text is not None:

@@ -31,8 +31,9 @@ def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = 
     """
     from rkcnn.evaluation.nvidia_smi import MIB, list_gpus
     from rkcnn.record.tables import find_table
-    from rkcnn.report.memory_text import memory_text
-    from rkcnn.report.view import read_memories, view_of
+    from rkcnn.report.report import build_report
+    from rkcnn.report.results import arrange, read_memories
+    from rkcnn.report.tables.text import memory_text
 
     chosen = find_table(table)
     picked = chosen.pick(rows)
@@ -50,7 +51,8 @@ def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = 
             failed += 1
         else:
             print(f"{'recorded' if recorded else 'measured':9} {spec}: {found.driver_bytes // MIB} MiB", flush=True)
-    print(f"\n{memory_text(view_of(chosen, (), memories=read_memories(out)[0]))}")
+    report = build_report([arrange(chosen, (), memories=read_memories(out)[0])])
+    print(f"\n{memory_text(report.tables[0])}")
     print(f"next      rkcnn report {table} --from {out}")
     return 1 if failed else 0
 

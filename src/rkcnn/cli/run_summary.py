@@ -56,8 +56,8 @@ def save_curves(folder: Path, result: Result) -> Iterator[str]:
     if not result.epochs:
         return
     try:
-        from rkcnn.report.curves import draw_curves
-        from rkcnn.report.picture import save_figure
+        from rkcnn.report.figures.curves import draw_curves
+        from rkcnn.report.figures.style import save_figure
 
         save_figure(draw_curves(result), folder / CURVES)
     except ImportError:

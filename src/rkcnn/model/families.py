@@ -6,7 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from rkcnn.model.look import AMBER, BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY, Look, choose_looks
+from rkcnn.model.look import (  # fmt: skip
+    AMBER,
+    BLACK,
+    BLUE,
+    BROWN,
+    GREEN,
+    GREY,
+    OLIVE,
+    ORANGE,
+    PINK,
+    PURPLE,
+    SKY,
+    WINE,
+    Look,
+    choose_looks,
+)
 from rkcnn.solvers.methods import ADAMS, ADAMS_STARTERS, EMBEDDED, IMPLICIT, METHODS, SOLVERS
 
 Value = int | float | bool | str | None
@@ -115,14 +130,14 @@ FAMILIES: dict[str, Family] = {family.name: family for family in (
     Family("ODENet", "an Adams method on f(t, y) (Chen et al. 2018)", "steps.ode:OdeNet", "ODE-Net", _ADAMS,
            look=Look(BLACK, ">")),
     Family("SONODE", "second-order neural ODE (Norcliffe et al. 2020)", "steps.sonode:Sonode",
-           variants={**_ANY_SOLVER, "euler": _SECOND_ORDER_EULER}, look=Look(AMBER, "p", 8)),
+           variants={**_ANY_SOLVER, "euler": _SECOND_ORDER_EULER}, look=Look(OLIVE, "p", 8)),
     Family("ANODE", "augmented neural ODE (Dupont et al. 2019)", "steps.anode:Anode", variants=_AUGMENTED),
     Family("DenseNet", "dense block (Huang et al. 2017)", "steps.dense:DenseNet",
-           variants={"": _NO_STEPS}, staged=True, norm="bn", look=Look(ORANGE, "P", 9)),
+           variants={"": _NO_STEPS}, staged=True, norm="bn", look=Look(WINE, "P", 9)),
     Family("CliqueNet", "clique block (Yang et al. 2018)", "steps.clique:CliqueNet",
-           variants={"": _CLIQUE}, staged=True, norm="bn", look=Look(PINK, "X", 9)),
+           variants={"": _CLIQUE}, staged=True, norm="bn", look=Look(PURPLE, "X", 9)),
     Family("Momentum", "momentum residual steps (Sander et al. 2021)", "steps.momentum:Momentum", "Momentum ResNet",
-           {"": replace(_TWO_STEPS, options={"v0": "zero"})}, look=Look(BLACK, "h")),
+           {"": replace(_TWO_STEPS, options={"v0": "zero"})}, look=Look(BROWN, "h")),
     Family("LM", "linear multistep network (Lu et al. 2018)", "steps.lm:LinearMultistep", variants={"": _TWO_STEPS}),
     Family("Leapfrog", "leapfrog network (Chang et al. 2018)", "steps.leapfrog:Leapfrog", variants={"": _TWO_STEPS}),
     Family("Midpoint", "midpoint network (Chang et al. 2018)", "steps.midpoint:Midpoint", variants={"": _TWO_STEPS}),

@@ -41,7 +41,7 @@ class TrainingResult(Result):
 
         Elsewhere, write it to a file with `figure.savefig("curves.png")`.
         """
-        from rkcnn.report.curves import draw_curves
+        from rkcnn.report.figures.curves import draw_curves
 
         if not self.epochs:
             raise InputError(f"the run {self.status}, before its first epoch ended; there is nothing to plot")
@@ -60,6 +60,6 @@ class TrainingResult(Result):
 
 
 def _as_svg(figure: Figure) -> str:
-    from rkcnn.report.picture import render
+    from rkcnn.report.figures.style import render
 
     return render(figure, "svg").decode()
