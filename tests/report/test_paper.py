@@ -257,7 +257,7 @@ def latex_rows(label: str) -> list[dict[str, list[str]]]:
     return rows
 
 
-@pytest.mark.skipif(not PAPER.exists(), reason="needs ../shared/paper/rkcnn-paper.tex")
+@pytest.mark.shared("paper/rkcnn-paper.tex")
 @pytest.mark.parametrize(
     ("label", "count"), [("tb:MNIST", 18), ("tb:cifar", 16), ("tb:MNIST_sota", 6), ("tb:cifar_sota", 15)]
 )

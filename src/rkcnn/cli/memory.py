@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,12 +59,12 @@ def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = 
 
 def _find_current(path: Path, gpus: tuple[Gpu, ...]) -> Memory | None:
     """Return the record if this code has made it with the same versions on this kind of GPU."""
-    from rkcnn.record.source import source_hash
+    from rkcnn.record.source import MEMORY, source_hash
 
     if not path.exists():
         return None
     record = read_memory(path)
-    here = [(source_hash(), gpu.name, _versions(gpu.driver)) for gpu in gpus]
+    here = [(source_hash(MEMORY), gpu.name, _versions(gpu.driver)) for gpu in gpus]
     return record if (record.source, record.gpu, record.versions) in here else None
 
 
@@ -72,7 +73,7 @@ def _measure(spec: str, data: str, device: str, path: Path) -> Memory:
     from rkcnn.data.sets import SETS
     from rkcnn.disk import write_whole, writing_to
     from rkcnn.evaluation.memory import measure_memory
-    from rkcnn.record.source import commit, source_hash
+    from rkcnn.record.source import MEMORY, current_source
 
     classes, shape = len(SETS[data].classes), SETS[data].shape
     measured = measure_memory(spec, classes, shape, device)
@@ -87,8 +88,7 @@ def _measure(spec: str, data: str, device: str, path: Path) -> Memory:
         counted=measured.counted,
         gpu=measured.gpu.name,
         versions=_versions(measured.gpu.driver),
-        commit=commit(),
-        source=source_hash(),
+        **asdict(current_source(MEMORY)),
     )
     with writing_to(path.parent, "name another folder with --out"):
         path.parent.mkdir(parents=True, exist_ok=True)

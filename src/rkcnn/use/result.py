@@ -51,7 +51,7 @@ class TrainingResult(Result):
 
     def __repr__(self) -> str:
         run = self.run
-        held_out = "validation" if run.validates else "test"
+        held_out = run.held_out
         end = f"{held_out} error {percent(self.error)}" if self.finished else self.status
         return (
             f"<TrainingResult: {run.spec} on {run.data}, recipe {run.recipe}, seed {run.seed}: {end} after "

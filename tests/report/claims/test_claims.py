@@ -23,7 +23,7 @@ def name_of(claim: Claim) -> str:
     return claim.id
 
 
-@pytest.mark.skipif(not PAPER.exists(), reason="needs ../shared/paper/rkcnn-paper.tex")
+@pytest.mark.shared("paper/rkcnn-paper.tex")
 @pytest.mark.parametrize("claim", CLAIMS, ids=name_of)
 def test_the_sentence_stands_in_that_line(claim: Claim) -> None:
     line = PAPER.read_text(encoding="utf-8").splitlines()[claim.line - 1]

@@ -14,6 +14,7 @@ from footprints import put_memories
 from report.records import ERRORS, put_records, results_of
 from rkcnn.disk import DiskError
 from rkcnn.error import InputError
+from rkcnn.record.result import Stretch
 from rkcnn.record.tables import TABLES
 from rkcnn.report.page.page import write_page
 from rkcnn.report.report import Report, build_report
@@ -158,12 +159,13 @@ def test_smoke_has_a_banner_and_the_paper_has_none(text: str) -> None:
 @pytest.mark.usefixtures("no_plots")
 def test_whatever_stands_in_a_record_is_text(tmp_path: Path) -> None:
     seen = look(tmp_path)
+    evil = Stretch(commit=EVIL, source=EVIL, rule=2, epochs=3)
     rows = tuple(
         replace(
             row,
             label=f"{EVIL}{row.label}",
             family=f"{EVIL}{row.family}",
-            results=tuple(replace(result, machine={"gpu": EVIL}, commit=EVIL) for result in row.results),
+            results=tuple(replace(result, machine={"gpu": EVIL}, stretches=(evil,)) for result in row.results),
         )
         for row in seen.rows
     )

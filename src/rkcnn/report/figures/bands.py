@@ -89,7 +89,7 @@ def _last(length: int) -> int:
 def _follow(row: Row) -> Course:
     import numpy as np
 
-    runs = [[100 * epoch.test_error for epoch in result.epochs] for result in row.results if result.epochs]
+    runs = [[100 * epoch.held_out_error for epoch in result.epochs] for result in row.results if result.epochs]
     length = min(map(len, runs))
     errors = np.array([run[:length] for run in runs])
     return Course(row, errors.mean(0), errors.min(0), errors.max(0))
