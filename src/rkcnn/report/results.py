@@ -133,7 +133,7 @@ class ResultTable:
     def held_out(self) -> str:
         """What the errors were counted on: the `test` or the `validation` images."""
         runs = (result.run for row in self.rows for result in (*row.results, *row.diverged))
-        return "validation" if any(run.validates for run in runs) else "test"
+        return "validation" if any(run.held_out == "validation" for run in runs) else "test"
 
     @property
     def runs(self) -> int:
