@@ -6,7 +6,6 @@ import inspect
 import re
 from collections.abc import Callable
 from functools import wraps
-from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -16,6 +15,9 @@ import pytest
 import torch
 
 import rkcnn
+from rkcnn.model.diagram_svg import to_svg
+from rkcnn.model.period import step_diagram
+from rkcnn.model.spec import parse
 from rkcnn.model.steps.rkcnn import RKStep
 
 ROOT = Path(__file__).parents[1]
@@ -58,8 +60,6 @@ def test_the_python_of_a_page_runs(
     blocks = [block for block in BLOCK.finditer(text) if not NOT_RUN.search(text[: block.start()])]
     for block in blocks:
         code, printed = block.groups()
-        if "rkcnn.solve(" in code and find_spec("rkcnn.solvers.solve") is None:
-            continue
         line = text[: block.start(1)].count("\n")
         capsys.readouterr()
         exec(compile("\n" * line + code, page, "exec", annotations.compiler_flag), names)
@@ -72,6 +72,15 @@ def test_the_python_of_a_page_runs(
 
 def test_the_readme_shows_the_step_as_it_is() -> None:
     assert f"```python\n{dedent(inspect.getsource(RKStep.forward))}```" in read("README.md")
+
+
+@pytest.mark.parametrize(
+    ("picture", "network"),
+    [("step", "RKCNN-R-3@k=32"), ("learn-step-i", "RKCNN-I-3@k=32"), ("learn-resnet", "ResNet@k=32")],
+)
+def test_the_pictures_of_steps_are_current(picture: str, network: str) -> None:
+    drawn = to_svg(step_diagram(parse(network)))
+    assert drawn == read(f"docs/{picture}.svg"), f"run rkcnn draw {network} -o docs/{picture}.svg"
 
 
 @pytest.mark.parametrize("page", DOCS)

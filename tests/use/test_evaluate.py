@@ -81,7 +81,7 @@ def test_what_cant_be_evaluated_gets_one_sentence(trained: TrainingResult, array
     with pytest.raises(InputError, match="data of type int given"):
         evaluate(trained, 3)  # type: ignore[arg-type]
     x, y = arrays[1]
-    with pytest.raises(InputError, match="it has images of 26 x 28, and the network learnt images of 28 x 28"):
+    with pytest.raises(InputError, match="it has images of 26 x 28, and the network was trained on images of 28 x 28"):
         evaluate(trained, (x[:, 2:], y))
     with pytest.raises(InputError, match="labels up to 10 given; the network has 10 classes"):
         evaluate(trained, (x, y + 1))

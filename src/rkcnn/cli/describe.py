@@ -50,7 +50,7 @@ def describe(
     from rkcnn.model.families import FAMILIES
     from rkcnn.model.network import Network
     from rkcnn.model.outline import outline
-    from rkcnn.report.paper import SLIPS, TABLES, printed
+    from rkcnn.report.paper import COST_TABLES, SLIPS, printed_costs
 
     if size is not None and not 1 <= size <= LARGEST:
         raise InputError(f"size {size} given; an image has 1 to {LARGEST} pixels on a side")
@@ -65,14 +65,14 @@ def describe(
         {
             "table": table,
             **row._asdict(),
-            **dict(zip(("params_unit", "flops_unit"), TABLES[table].letters, strict=True)),
+            **dict(zip(("params_unit", "flops_unit"), COST_TABLES[table].letters, strict=True)),
             "slips": {c: why for (t, n, c), why in SLIPS.items() if (t, n) == (table, network.name)},
         }
-        for table, row in printed(network.name)
+        for table, row in printed_costs(network.name)
     ]
     if json_:
         answer = {"name": network.name, "classes": classes, "channels": network.channels, "size": side}
-        print(json.dumps({**answer, "cost": asdict(total), "tree": tree.as_dict(), "paper": paper}, indent=1))
+        print(json.dumps({**answer, "cost": asdict(total), "tree": asdict(tree), "paper": paper}, indent=1))
         return
     about = FAMILIES[network.spec.family].about if isinstance(network, Network) else "a published original"
     print_tree(tree, asdict(total), paper, f"{about}, on {network.channels} x {side} x {side}")

@@ -36,7 +36,7 @@ def count_all(show_progress: bool) -> list[dict[str, Any]]:
 
     from rkcnn.model.cost import cost
     from rkcnn.model.create import create_model
-    from rkcnn.report.paper import TABLES
+    from rkcnn.report.paper import COST_TABLES
 
     work = [(table, name, section) for table, section in PAPER_TABLES.items() for name in section.specs]
     console = Console(stderr=True, quiet=not show_progress)
@@ -50,7 +50,7 @@ def count_all(show_progress: bool) -> list[dict[str, Any]]:
             counted = asdict(cost(network, section.size))
             per_class = sum(p[0].numel() for p in network.classifier.parameters())
             known[key] = {**counted, "params_100": counted["params"] + 90 * per_class}
-        cell = TABLES[table].rows.get(name)
+        cell = COST_TABLES[table].rows.get(name)
         rows.append({"table": table, "name": name, **known[key], "paper": cell and cell._asdict()})
     return rows
 
@@ -59,13 +59,13 @@ def print_tables(rows: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from rkcnn.report.paper import SLIPS, TABLES
+    from rkcnn.report.paper import COST_TABLES, SLIPS
 
     console = Console()
     console = Console(width=max(console.width, WIDTH), highlight=False)
     for key, section in PAPER_TABLES.items():
-        unit = TABLES[key].flops_unit
-        params, flops = TABLES[key].letters
+        unit = COST_TABLES[key].flops_unit
+        params, flops = COST_TABLES[key].letters
         table = Table(title=section.title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
         table.add_column("network", no_wrap=True)
         heads = "params", f"FLOPs {flops}", "runs", "paper's rule", f"printed {flops}", f"printed params {params}"

@@ -63,7 +63,8 @@ def load_tested_images(
 ) -> Images:
     """Load the images that a run was tested with, by the name and options in its record.
 
-    `own` replaces the recorded options of a user's own images. InputError if what is loaded has another checksum.
+    `own` replaces the recorded options of a user's own images. Raises InputError if what is loaded has another
+    checksum.
     """
     name, _, held_out = result.run.data.partition("~validation-")
     if name.startswith("arrays-"):
@@ -80,7 +81,7 @@ def load_tested_images(
 
 
 def was_tested_with(result: Result, images: Images) -> bool:
-    """Whether a run was tested with these images: their checksum is that of the record, where the record has one."""
+    """Return whether a run was tested with these images, by the checksum in its record; True if it has none."""
     return images.pixels_sha256 == result.data.get("test_sha256", images.pixels_sha256)
 
 

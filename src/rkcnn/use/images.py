@@ -20,9 +20,9 @@ from rkcnn.error import InputError
 
 Array = np.ndarray[Any, Any] | Tensor
 Labelled = tuple[Array, Array]
-"""Pixels and labels: uint8 pixels (N, height, width), with 1 or 3 channels last or second; whole numbers as labels."""
+"""Pixels and labels: uint8 of shape (N, height, width), or with 1 or 3 channels last or second; and whole numbers."""
 Data = str | Labelled | tuple[Labelled, Labelled] | tuple[Images, Images]
-"""The name of a data set; (pixels, labels); the same for training and test; or two `Images`."""
+"""The name of a data set, arrays (x, y), ((x_train, y_train), (x_test, y_test)), or the `Images` of both sets."""
 
 FORMS = "a name such as 'mnist', (x, y), ((x_train, y_train), (x_test, y_test)) or two Images"
 
@@ -69,9 +69,9 @@ def load_images(
 
 
 def name_of(training: Images, test: Images) -> str:
-    """Return the name under which a run on these images is recorded, NAME~validation-N where N were held out.
+    """Return the data name of a run on these images: NAME, or NAME~validation-N where N were held out.
 
-    InputError unless they are the training and test part of one data set, or the two parts of `Images.split`.
+    Raises InputError unless they are the training and test images of one data set, or what `Images.split` returned.
     """
     name, count = training.name, len(test)
     if test.name == name and (training.part, test.part) == ("train", "test"):
@@ -140,7 +140,10 @@ def _images(
 
 
 def _statistics(pixels: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and standard deviation of pixel / 255 for each channel, from counts of the 256 values: exact, and small."""
+    """Return the mean and standard deviation of pixel / 255 for each channel.
+
+    They follow from how often each of the 256 values occurs: no copy of the pixels as floating-point numbers is made.
+    """
     values = np.arange(256) / 255
     means, deviations = [], []
     for channel in pixels.unbind(1):
@@ -179,7 +182,10 @@ def _tensor(array: Array, which: str) -> Tensor:
 
 
 def _channels_second(pixels: Tensor, which: str, torch_first: bool) -> Tensor:
-    """uint8 pixels as (N, C, H, W). Where 1 or 3 stands at both ends, an array's own library decides."""
+    """Return uint8 pixels as (N, C, H, W).
+
+    Where the second and the last length could both be channels, a tensor has them second and a NumPy array last.
+    """
     shape = tuple(pixels.shape)
     second, last = (len(shape) == 4 and shape[axis] in (1, 3) for axis in (1, 3))
     if pixels.dtype != torch.uint8 or 0 in shape or not (len(shape) == 3 or second or last):

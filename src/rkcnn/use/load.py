@@ -52,10 +52,10 @@ class Classifier:
 def load(path: str | Path) -> Classifier:
     """Return the trained network of a run's folder, or of a weights file (weights.safetensors), on the CPU."""
     weights, result = find_weights(Path(path))
-    network, facts = read_weights(weights)
-    if result is not None and result.run.spec != facts.network:
-        raise InputError(f"{weights} holds {facts.network}, and the run beside it is of {result.run.spec}")
-    return Classifier(network, facts.network, facts.classes, facts.channels, facts.size, facts.mean, facts.std, result)
+    network, card = read_weights(weights)
+    if result is not None and result.run.spec != card.network:
+        raise InputError(f"{weights} holds {card.network}, and the run beside it is of {result.run.spec}")
+    return Classifier(network, card.network, card.classes, card.channels, card.size, card.mean, card.std, result)
 
 
 def find_weights(path: Path) -> tuple[Path, Result | None]:

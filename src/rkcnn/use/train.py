@@ -10,11 +10,11 @@ from typing import Any, TypedDict, Unpack
 
 from rkcnn.data.images import Images
 from rkcnn.error import InputError
-from rkcnn.fit.fit import Stopped
 from rkcnn.fit.recipe import Recipe, recipe_of
 from rkcnn.record.run import Run
 from rkcnn.run.observer import Observer
 from rkcnn.run.side_by_side import Execution, train_together
+from rkcnn.run.signals import Stopped
 from rkcnn.run.train import check_fit
 from rkcnn.use.images import Data, load_images, name_of
 from rkcnn.use.progress import PrintedProgress
@@ -133,7 +133,7 @@ def default_recipe(data: Data) -> str:
 def change_recipe(recipe: str | Recipe, changes: dict[str, Any]) -> Recipe:
     """Return a recipe, or the one of that name, with some fields replaced.
 
-    InputError where there is no such recipe or field, or where a value is not of the field's kind.
+    Raises InputError if there is no such recipe or field, or if a value is not of the field's kind.
     """
     if not isinstance(recipe, str | Recipe):
         raise InputError(f"a recipe of type {type(recipe).__name__} given; give the name of one, or a Recipe")
@@ -150,7 +150,10 @@ def change_recipe(recipe: str | Recipe, changes: dict[str, Any]) -> Recipe:
 
 
 def _convert(name: str, kind: str, value: Any) -> Any:
-    """The value as a plain number, flag, text or tuple; NumPy's numbers are taken too."""
+    """Return the value as Python's own number, bool, str or tuple; it may be one of NumPy's numbers.
+
+    Raises InputError if it is of another kind than the field.
+    """
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if kind == "int" and whole:
         return int(value)

@@ -12,8 +12,10 @@ from rkcnn.reproduce.ray.cluster import join_cluster
 
 @pytest.mark.parametrize("address", ["nonsense", "host:port", "ray://127.0.0.1:10001", "127.0.0.1:99999", "local"])
 def test_text_that_is_no_address(address: str) -> None:
-    says = f"`address={address}` is no address of a Ray cluster such as"
-    with pytest.raises(InputError, match=says), join_cluster(address):
+    with (
+        pytest.raises(InputError, match=f"`address={address}` is no address of a Ray cluster such as"),
+        join_cluster(address),
+    ):
         pass
 
 

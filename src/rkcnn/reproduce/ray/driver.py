@@ -15,7 +15,7 @@ from rkcnn.error import InputError
 from rkcnn.fit.checkpoint import REMEDY
 from rkcnn.record.result import Result
 from rkcnn.record.run import Run
-from rkcnn.record.standing import standing
+from rkcnn.record.run_state import find_state
 from rkcnn.reproduce.events import Event, failure, read_event
 from rkcnn.reproduce.ray.cluster import join_cluster
 from rkcnn.reproduce.ray.task import Task, carry_out_task, images_to_values
@@ -47,7 +47,7 @@ def reproduce_on_ray(
                 locks.enter_context(locked(execution.out / run.folder))
                 if store is not None and store.resolve() != execution.out.resolve():
                     locks.enter_context(locked(store / run.folder, "name another `store=...`"))
-                state = standing(run, execution.out)
+                state = find_state(run, execution.out)
             except InputError as error:
                 yield failure(index, error)
                 continue
