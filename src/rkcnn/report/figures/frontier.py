@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 Cost = Literal["params", "flops", "seconds"]
 COSTS: tuple[Cost, ...] = ("params", "flops", "seconds")
-BESIDE = 11.0  # typographic points between the markers of networks that cost about the same
-SAME = 1.015  # costs up to this ratio are drawn side by side: their markers would hide each other
+BESIDE = 9.0  # typographic points between the markers of networks of equal cost
 _WORDS = {"params": "parameters", "flops": "FLOPs an image (2 × MAC)", "seconds": "training time a run"}
 _UNITS = {  # the least cost that a unit is used for, the unit, its name
     "params": ((1e6, 1e6, "million"), (0, 1e3, "thousand")),
@@ -60,8 +59,8 @@ def draw_frontier(results: ResultTable, cost: Cost) -> Figure | None:
     """Draw last-epoch error, mean ± std over the seeds, against a cost; None with fewer than three points, or smoke.
 
     Time is drawn only where every run had its device to itself. The paper's mean is a hollow marker at the same cost.
-    Networks whose costs are equal, or nearly so, are drawn side by side above a bracket. A row of which runs diverged
-    is pale, and the frontier passes over it: its surviving runs are a biased sample.
+    Networks of equal cost are drawn side by side above a bracket. A row of which runs diverged is pale, and the
+    frontier passes over it: its surviving runs are a biased sample.
     """
     from matplotlib.figure import Figure
 
@@ -121,7 +120,7 @@ def _bars(points: Sequence[Point]) -> list[tuple[Place, float | None]]:
 
 
 def _place_side_by_side(axes: Axes, points: Sequence[Point]) -> tuple[list[Place], list[Line]]:
-    """Return where to draw each point, and the brackets below those of about equal cost, which are drawn here."""
+    """Return where to draw each point, and the brackets below those of equal cost, which are drawn here."""
     axes.figure.draw_without_rendering()  # type: ignore[union-attr]  # settles the scale
     scale = axes.figure.dpi / 72
     places = [point.place for point in points]
@@ -129,10 +128,10 @@ def _place_side_by_side(axes: Axes, points: Sequence[Point]) -> tuple[list[Place
     for group in _group_by_cost(points):
         heights = [points[i].place[1] - 100 * (points[i].error.std or 0) for i in group]
         heights += [value for i in group if (value := points[i].printed) is not None]
-        costs = [points[i].cost for i in group]
-        middle = axes.transData.transform((sqrt(costs[0] * costs[-1]), 1.0))[0]
+        cost = points[group[0]].cost
+        middle = axes.transData.transform((cost, 1.0))[0]
         height = max(min(heights), axes.get_ylim()[0])  # a bar may reach 0, which has no logarithm
-        lowest = max(axes.transData.transform((costs[0], height))[1], axes.bbox.y0 + 12 * scale)
+        lowest = max(axes.transData.transform((cost, height))[1], axes.bbox.y0 + 12 * scale)
         shifts = [BESIDE * scale * (rank - (len(group) - 1) / 2) for rank in range(len(group))]
         for i, shift in zip(group, shifts, strict=True):
             places[i] = (_to_data(axes, middle + shift, lowest)[0], places[i][1])
@@ -145,14 +144,11 @@ def _place_side_by_side(axes: Axes, points: Sequence[Point]) -> tuple[list[Place
 
 
 def _group_by_cost(points: Sequence[Point]) -> list[list[int]]:
-    """Return the points, by number and rising cost, that cost about the same as another; each in one group."""
-    groups: list[list[int]] = []
-    for i in sorted(range(len(points)), key=lambda i: points[i].cost):
-        if groups and points[i].cost <= SAME * points[groups[-1][0]].cost:
-            groups[-1].append(i)
-        else:
-            groups.append([i])
-    return [group for group in groups if len(group) > 1]
+    """Return the numbers of the points that cost the same as another, in groups of equal cost."""
+    groups: dict[float, list[int]] = {}
+    for i, point in enumerate(points):
+        groups.setdefault(point.cost, []).append(i)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def _to_data(axes: Axes, x: float, y: float) -> Place:
@@ -165,10 +161,11 @@ def _draw_points(axes: Axes, points: Sequence[Point], places: Sequence[Place]) -
     lines = []
     for point, (x, y) in zip(points, places, strict=True):
         look = look_of(point.row.family)
+        shade = 1 if point.row.all_finished else PALE
         if point.error.std is not None:
             half = 100 * point.error.std
             _, caps, (bar,) = axes.errorbar(
-                x, y, half, fmt="none", ecolor=look.colour, elinewidth=1.2, capsize=2.5, zorder=2
+                x, y, half, fmt="none", ecolor=look.colour, elinewidth=1.2, capsize=2.5, zorder=2, alpha=shade
             )
             for number, part in enumerate((*caps, bar)):
                 part.set_gid(f"bar-{point.at}-{number}")  # on the page it fades with its point
@@ -177,7 +174,7 @@ def _draw_points(axes: Axes, points: Sequence[Point], places: Sequence[Place]) -
             lines.append(_draw_printed(axes, point, (x, y), look))
         axes.plot(
             x, y, look.marker, color=look.colour, markersize=look.size, markeredgecolor="white", markeredgewidth=0.8,
-            zorder=4, alpha=1 if point.row.all_finished else PALE, gid=f"point-{point.at}",
+            zorder=4, alpha=shade, gid=f"point-{point.at}",
         )  # fmt: skip
     return lines
 
@@ -224,7 +221,6 @@ def _draw_legend(figure: Figure, axes: Axes, points: Sequence[Point], brackets: 
         axes.plot([], [], "o", alpha=PALE, label="some of its runs diverged", **marks)
     if brackets:
         shape = Path([(-1, 0.3), (-1, -0.3), (1, -0.3), (1, 0.3)])
-        label = f"side by side: the same cost, within {100 * (SAME - 1):.1f} %"
-        axes.plot([], [], marker=shape, fillstyle="none", markersize=13, label=label, **marks)
+        axes.plot([], [], marker=shape, fillstyle="none", markersize=13, label="side by side: equal cost", **marks)
     if axes.get_legend_handles_labels()[0]:
         figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 CAPTIONS = {
     "frontier-params": "Error of the last epoch, mean ± sample standard deviation over the seeds, against parameters. "
-    "A hollow marker is the mean that the paper prints, with each run at its best epoch. Networks above a bracket cost "
-    "the same, within 1.5 %, and are drawn side by side. A pale point has lost runs that diverged.",
+    "A hollow marker is the mean that the paper prints, with each run at its best epoch. Networks above a bracket have "
+    "equal costs and are drawn side by side. A pale point has lost runs that diverged.",
     "frontier-flops": "The same against the FLOPs of one image, 2 × MAC; the table's are by the paper's own rule.",
     "frontier-seconds": "The same against training time, of runs that were trained one at a time.",
     "forest": "Differences of last-epoch means with Welch's 95 % intervals over seeds; a pale point has no interval. "
