@@ -22,8 +22,9 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("rkcnn", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("rkcnn")
 
-MAY_SKIP = ("GPU", "timm", "../shared", "Chromium")  # everything else must be there when CI=true
+MAY_SKIP = ("GPU", "timm", "../shared", "Chromium", "jedi")  # everything else must be there when CI=true
 SHARED = Path(os.environ.get("RKCNN_SHARED") or Path(__file__).parents[2] / "shared")
+
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job, and its children, would ignore it
 torch.set_num_threads(1)  # two workers with two threads each on two cores run 6 times slower than with one each

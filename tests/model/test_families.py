@@ -88,11 +88,13 @@ def test_every_title_has_a_look_of_its_own() -> None:
 def test_the_page_of_names_has_every_family_option_and_original() -> None:
     page = (Path(__file__).parents[2] / "docs" / "names.md").read_text(encoding="utf-8").replace("×", "x")
     for family in FAMILIES.values():
-        (row,) = re.findall(rf"^[|] `{family.name}` [|].*$", page, re.MULTILINE)
+        row = "".join(re.findall(rf"^[|] `{family.name}` [|].*$", page, re.MULTILINE))
+        assert row, f"docs/names.md needs a row for {family.name} in its table of families"
         named = [variant for variant in family.variants if variant and variant not in SOLVERS]
         assert all(f"`{variant}`" in row for variant in named)
     for name, option in OPTIONS.items():
-        (row,) = re.findall(rf"^[|] `{name}` [|].*$", page, re.MULTILINE)
+        row = "".join(re.findall(rf"^[|] `{name}` [|].*$", page, re.MULTILINE))
+        assert row, f"docs/names.md needs a row for {name} in its table of options"
         assert all(f"`{choice}`" in row for choice in option.choices)
         assert all(part in row for part in re.split(r"(?:, or|: )", option.about)), option.about
     assert all(f"`{name}`" in page for name in (*SOLVERS, *ORIGINALS))

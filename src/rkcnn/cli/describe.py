@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rkcnn.model.outline import Component
 
 LARGEST = 65536  # height and width of an image
-WIDTH = 108  # columns that the longest line of a tree needs; a narrower terminal wraps its lines
+WIDTH = 108  # columns of the longest line of a tree; a narrower terminal wraps its lines
 COLUMNS = {"params": "params", "params_100": "params with 100 classes", "flops": "FLOPs"}
 
 
@@ -79,6 +79,7 @@ def describe(
 
 
 def print_tree(tree: Component, total: dict[str, Any], paper: list[dict[str, Any]], about: str) -> None:
+    """Print the tree of a network, its totals, and what the paper prints of it."""
     from rich.console import Console
     from rich.tree import Tree
 
@@ -90,19 +91,19 @@ def print_tree(tree: Component, total: dict[str, Any], paper: list[dict[str, Any
     console.print(root)
     least = "" if total["exact"] else ">"
     console.print(f"parameters     {total['params']:,}")
-    console.print(f"FLOPs          {least}{total['flops']:,}  (2 x MAC)")
+    console.print(f"FLOPs          {least}{total['flops']:,}  (2 x multiply-accumulate)")
     if total["paper_flops"] is not None:
-        console.print(f"paper's FLOPs  {total['paper_flops']:,}  (its own convention)")
+        console.print(f"paper's FLOPs  {total['paper_flops']:,}  (as the paper counts them)")
     if total["evaluations"] is not None:
-        what = "evaluations of f" if total["unit"] == "f" else "stage networks"
-        console.print(f"runs           {least}{total['evaluations']} {what}")
-    console.print(f"kept           {total['activation_bytes']:,} bytes to train one image")
+        what = "f" if total["unit"] == "f" else "stage networks"
+        console.print(f"evaluations    {least}{total['evaluations']} of {what}")
+    console.print(f"activations    {total['activation_bytes']:,} bytes kept to train on one image")
     for row in paper:
         params, flops = row["params_unit"], row["flops_unit"]
         cells = f"{row['params']} {params} params"
         cells += f" ({row['params_100']} {params} with 100 classes)" if row["params_100"] else ""
         cells += f", {row['flops']} {flops} FLOPs" if row["flops"] else ""
-        console.print(f"printed        {row['table']}, {row['label']}: {cells}", soft_wrap=True)
+        console.print(f"paper prints   {row['table']}, {row['label']}: {cells}", soft_wrap=True)
         for column, why in row["slips"].items():
             console.print(f"  slip         {COLUMNS[column]}: {why}", style="dim", soft_wrap=True)
 
