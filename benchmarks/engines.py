@@ -17,7 +17,7 @@ import torch
 
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
-from rkcnn.fit.engine import Compiled, Engine, Graph
+from rkcnn.fit.engine import Engine, Graph
 from rkcnn.fit.recipe import Recipe, recipe_of
 from rkcnn.fit.trainer import Trainer
 from rkcnn.model.create import create_model
@@ -43,7 +43,7 @@ def advance(engines: Sequence[Engine], steps: int) -> float:
     """Seconds a step of one run, the runs side by side."""
     for engine in engines:
         engine.trainer.begin_epoch()
-        engine.follow()
+        engine.wait_for_caller()
     start = time.perf_counter()
     for _ in range(steps):
         for engine in engines:
@@ -64,7 +64,7 @@ def main(spec: str = "RKCNN-R-2@k=32", chosen: str = "paper-mnist", place: str =
     def runs(make: Callable[[Trainer], Engine], count: int = 1) -> list[Engine]:
         return [make(trainer(spec, recipe, images, device, seed)) for seed in range(count)]
 
-    engines = {"eager": runs(Engine), "compile": runs(Compiled)}
+    engines = {"eager": runs(Engine), "compile": runs(lambda t: Engine(t, compiled=True))}
     if device.type == "cuda":
         engines["graph, not compiled"] = runs(lambda t: Graph(t, compiled=False))
         engines["graph"] = runs(Graph)

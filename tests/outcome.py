@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 from rkcnn.fit.recipe import recipe_of
-from rkcnn.record.result import Epoch, Result
+from rkcnn.record.result import Epoch, Result, Stretch
 from rkcnn.record.run import Run
 
 
 def outcome(errors: tuple[float, ...] = (0.5, 0.02, 0.03), **changes: Any) -> Result:
-    """A finished run of `mini` with those test errors, and anything else changed."""
+    """A finished run of `mini` with those errors on the held-out images, and anything else changed."""
     recipe = recipe_of("mini", {"epochs": str(max(1, len(errors)))})
     epochs = tuple(
-        Epoch(i, loss=3 * error, error=error / 2, lr=recipe.lr_at(i, 0, 1), test_error=error)
+        Epoch(i, loss=3 * error, error=error / 2, lr=recipe.lr_at(i, 0, 1), held_out_error=error)
         for i, error in enumerate(errors)
     )
     made = Result(
@@ -27,13 +27,15 @@ def outcome(errors: tuple[float, ...] = (0.5, 0.02, 0.03), **changes: Any) -> Re
         images_per_second=1500.0,
         peak_bytes=1 << 28,
         params=1234,
+        flops=None,
+        paper_flops=None,
         evaluations=None,
         unconverged=None,
         engine="eager",
+        engine_note="",
         data={"verified": True},
         versions={"rkcnn": "0"},
         machine={"gpu": None},
-        commit=None,
-        source="0123456789abcdef",
+        stretches=(Stretch(commit=None, source="0123456789abcdef", rule=2, epochs=len(errors)),),
     )
     return replace(made, **changes)

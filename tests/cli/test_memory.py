@@ -12,7 +12,7 @@ import pytest
 
 from evaluation.gpu_stand_in import StandIn
 from report.records import put_records
-from rkcnn.record.source import commit
+from rkcnn.record.source import current_source, find_commit
 
 Run = Callable[..., tuple[int, str, str]]
 MEASURE = ("memory", "mnist", "--rows", "ResNet@k=32")
@@ -23,9 +23,11 @@ def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
     folder = tmp_path / "stand-in"
     folder.mkdir()
     monkeypatch.setenv("RKCNN_COMMIT", "abc")
-    commit.cache_clear()
+    for cached in (find_commit, current_source):
+        cached.cache_clear()
     yield StandIn(folder, monkeypatch)
-    commit.cache_clear()
+    for cached in (find_commit, current_source):
+        cached.cache_clear()
 
 
 def test_rows_and_identity_beside_the_papers(rkcnn: Run, gpu: StandIn, tmp_path: Path) -> None:
@@ -50,7 +52,7 @@ def test_what_is_measured_is_kept_until_the_code_changes(
     _, said, _ = rkcnn("memory", "mnist", "--rows", "ResNet@k=32,RKNN-*", "--out", str(tmp_path))
     assert "recorded  ResNet@k=32: 612 MiB\n" in said
     assert gpu.asked == ["RKNN-rk4_38@k=32 10 1 28 28 cuda"]
-    monkeypatch.setattr("rkcnn.record.source.source_hash", lambda: "another")
+    monkeypatch.setattr("rkcnn.record.source.source_hash", lambda entry: "another")
     rkcnn(*MEASURE, "--out", str(tmp_path))
     assert len(gpu.asked) == 3
 

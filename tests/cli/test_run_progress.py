@@ -54,10 +54,10 @@ def test_images_per_second_are_those_of_training_and_time_left_is_by_the_clock(
     monkeypatch.setattr(run_progress, "time", SimpleNamespace(monotonic=lambda: now))
     screen = io.StringIO()
     shown, job = RunProgress(Console(file=screen)), job_of(tmp_path, **changes)
-    shown.begins(job, "")
+    shown.run_started(job, "")
     job.history.append(replace(outcome().epochs[0], seconds=0.5))
     job.trainer.epoch, now = 1, 101.0
-    shown.epoch(job, job.history[-1])
+    shown.epoch_done(job, job.history[-1])
     assert screen.getvalue().endswith(f"  {2 * images} images/s  0:02 left\n")
 
 
@@ -67,10 +67,10 @@ def test_images_per_second_within_an_epoch(tmp_path: Path, monkeypatch: pytest.M
     screen = io.StringIO()
     shown, job = RunProgress(Console(file=screen)), job_of(tmp_path)
     job.trainer.epoch = 1
-    shown.begins(job, "")
+    shown.run_started(job, "")
     job.trainer.step, now = 1, 102.0
-    shown.steps([job])
+    shown.steps_done([job])
     job.trainer.seconds, now = 1.0, 104.0
-    shown.epoch(job, outcome().epochs[0])
+    shown.epoch_done(job, outcome().epochs[0])
     assert "seed      0, continues at epoch 2, step 1\n" in screen.getvalue()
     assert screen.getvalue().endswith("  64 images/s  0:05 left\n")  # 64 images in four seconds; 6 and 70 are left

@@ -20,7 +20,13 @@ def put(folder: Path, content: bytes) -> None:
 
 
 def test_a_table_by_name_that_cuts_nothing_off(rkcnn: Run, tmp_path: Path) -> None:
-    far = outcome(status="diverged: at step 3", error=None, error_best=None, epochs=())
+    far = outcome(
+        status="diverged: at step 3",
+        error=None,
+        error_best=None,
+        epochs=(),
+        stretches=(replace(outcome().stretches[0], epochs=0),),
+    )
     far = replace(far, run=replace(far.run, data="npz:/a/very/long/path/" + "x" * 100))
     put(tmp_path / "b", far.to_json())
     put(tmp_path / "a" / "seed-0", outcome().to_json())
@@ -38,7 +44,7 @@ def test_a_run_that_has_begun_is_there_too(rkcnn: Run, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     run = {**outcome().run.as_dict(), "train_sha256": "0" * 64, "seed": 7}
     history = [asdict(replace(epoch, seconds=40.0)) for epoch in outcome().epochs[:2]]
-    facts = {"identity": run, "epoch": 2, "step": 5, "history": history}
+    facts = {"identity": run, "epoch": 2, "step": 5, "history": {"epochs": history, "stretches": []}}
     (tmp_path / "a" / "checkpoint-00002-000005.json").write_text(json.dumps(facts))
     code, out, err = rkcnn("runs", "--from", str(tmp_path))
     assert (code, err) == (0, "")
@@ -50,7 +56,7 @@ def test_a_run_that_has_begun_is_there_too(rkcnn: Run, tmp_path: Path) -> None:
 
 
 def test_only_runs_that_have_begun(rkcnn: Run, tmp_path: Path) -> None:
-    facts = {"identity": outcome().run.as_dict(), "epoch": 0, "step": 0, "history": []}
+    facts = {"identity": outcome().run.as_dict(), "epoch": 0, "step": 0, "history": {"epochs": [], "stretches": []}}
     (tmp_path / "checkpoint-00000-000000.json").write_text(json.dumps(facts))
     code, out, _ = rkcnn("runs", "--from", str(tmp_path))
     assert code == 0

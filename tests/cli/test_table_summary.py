@@ -9,7 +9,7 @@ from rkcnn.cli.table_summary import WARNINGS, describe_plan, describe_table, sum
 from rkcnn.error import InputError
 from rkcnn.record.result import Result
 from rkcnn.record.run import Run
-from rkcnn.record.standing import BEGUN, NEW
+from rkcnn.record.run_state import BEGUN, NEW
 from rkcnn.record.tables import TABLES
 
 

@@ -117,14 +117,14 @@ def test_stopped_it_keeps_all_and_the_same_command_continues(
 ) -> None:
     seen = []
 
-    def steps(self: RunProgress, jobs: list[Job]) -> None:
+    def steps_done(self: RunProgress, jobs: list[Job]) -> None:
         self.jobs = jobs
         seen.append(jobs)
         if len(seen) == 3:
             os.kill(os.getpid(), number)
 
     with monkeypatch.context() as patch:
-        patch.setattr(RunProgress, "steps", steps)
+        patch.setattr(RunProgress, "steps_done", steps_done)
         got, out, err = rkcnn(*command)
     assert got == code
     assert "epoch 1/2" in out
@@ -317,7 +317,7 @@ def test_under_torchrun_one_rank_speaks_and_all_end_well(tmp_path: Path) -> None
         [sys.executable, *command, "--set", "epochs=1", "--set", "sync_norm=on", "--out", str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )

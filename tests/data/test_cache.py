@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from rkcnn.data import cache
 from rkcnn.data.read.labelled_pixels import LabelledPixels
+from rkcnn.data.sets import Content, DataSet
 from rkcnn.error import InputError
 
 PIXELS = np.random.RandomState(0).randint(0, 256, (9000, 4, 5, 3), np.uint8)
@@ -138,3 +140,24 @@ def test_a_part_without_statistics_counts_as_absent(mean: object, tmp_path: Path
     content["parts"]["train"]["mean"] = mean
     (folder / "set.json").write_text(json.dumps(content))
     assert cache.read_description(folder) is None
+
+
+def test_test_labels_come_from_the_first_verified_copy(tmp_path: Path) -> None:
+    none, one, two = (tmp_path / name for name in ("none", "one", "two"))
+    (one / "decoded").mkdir(parents=True)
+    (two / "decoded").mkdir(parents=True)
+    for root in (one, two):
+        folder, description = cache.write_parts(root / "decoded", "me", parts(), ["a", "b", "c"], "here")
+        description.verified = root == two
+        cache.move_into_place(folder, description, root / "decoded" / "small")
+    train, test = (Content(part.shape[0], part.pixels, part.labels) for part in description.parts.values())
+    data = DataSet("small", train, test, (4, 5, 3), ("a", "b", "c"), (0.0,) * 3, (1.0,) * 3, "small", "small")
+    found = cache.read_test_labels(data, [none, one, two])
+    assert found is not None
+    assert (found == LABELS[:10]).all()
+    coarse = cache.read_test_labels(replace(data, coarse=True), [two])
+    assert coarse is not None
+    assert (coarse == LABELS[:10] % 2).all()
+    assert cache.read_test_labels(data, [none, one]) is None
+    assert cache.read_test_labels(replace(data, train=replace(train, labels="0" * 64)), [two]) is None
+    assert cache.list_differences(replace(data, test=Content(9)), description) == ["test shape [10, 4, 5, 3]"]

@@ -15,7 +15,7 @@ from rkcnn.data.load import load
 from rkcnn.data.options import Sources
 
 SHARED = Path(os.environ.get("RKCNN_SHARED") or Path(__file__).parents[2] / ".." / "shared")
-needs_shared = pytest.mark.skipif(not (SHARED / "data").is_dir(), reason="needs the real files in ../shared/data")
+needs_shared = pytest.mark.shared("data")
 
 
 def test_mnist_mini_is_real_mnist_bundled_and_needs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

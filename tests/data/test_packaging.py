@@ -104,7 +104,7 @@ def test_every_set_has_sources_that_its_packagings_can_read() -> None:
                 assert found.folder
 
 
-@pytest.mark.skipif(not (SHARED / "data").is_dir(), reason="needs the real files in ../shared/data")
+@pytest.mark.shared("data")
 def test_real_svhn_pictures_come_out_of_a_mat_file_as_they_went_in() -> None:
     spec = importlib.util.spec_from_file_location("unpack", SHARED / "data" / "unpack.py")
     assert spec is not None

@@ -18,13 +18,13 @@ from torch import Tensor
 
 import rkcnn.run.train
 from fit.bench import digits
-from rkcnn.fit.fit import Stopped
 from rkcnn.fit.ranks import Ranks, join
 from rkcnn.fit.recipe import Recipe
 from rkcnn.fit.trainer import Trainer
 from rkcnn.model.create import create_model
 from rkcnn.model.steps.ode import OdePeriod
 from rkcnn.record.result import Result
+from rkcnn.run.signals import Stopped
 from rkcnn.solvers.batch_reducer import LOCAL
 
 CPU = torch.device("cpu")

@@ -11,7 +11,7 @@ import torch
 
 from fit.bench import trainer
 from rkcnn.error import InputError
-from rkcnn.fit.checkpoint import keep, prune, resume, state_of
+from rkcnn.fit.checkpoint import load_checkpoint, prune, save_checkpoint, state_of
 from rkcnn.fit.trainer import Trainer
 
 IDENTITY = {"spec": "RKCNN-R-2@k=4", "seed": 3}
@@ -32,18 +32,18 @@ def same(one: Trainer, two: Trainer) -> bool:
 
 def test_everything_comes_back(tmp_path: Path) -> None:
     run, fresh = advanced(2), trainer()
-    keep(tmp_path, run, IDENTITY, [{"loss": 0.5}])
-    history, note = resume(tmp_path, fresh, IDENTITY)
+    save_checkpoint(tmp_path, run, IDENTITY, {"loss": 0.5})
+    history, note = load_checkpoint(tmp_path, fresh, IDENTITY)
     assert same(run, fresh)
-    assert (fresh.epoch, fresh.step, history, note) == (0, 2, [{"loss": 0.5}], "")
+    assert (fresh.epoch, fresh.step, history, note) == (0, 2, {"loss": 0.5}, "")
 
 
 def test_channels_last_comes_back_as_it_was(tmp_path: Path) -> None:
     run, fresh = advanced(1), trainer()
     run.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     fresh.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    keep(tmp_path, run, IDENTITY, [])
-    resume(tmp_path, fresh, IDENTITY)
+    save_checkpoint(tmp_path, run, IDENTITY, {})
+    load_checkpoint(tmp_path, fresh, IDENTITY)
     weight = fresh.network.get_parameter("preprocessor.conv2.weight")
     assert weight.is_contiguous(memory_format=torch.channels_last)
     assert same(run, fresh)
@@ -52,11 +52,11 @@ def test_channels_last_comes_back_as_it_was(tmp_path: Path) -> None:
 def test_the_last_two_are_kept_and_equal_states_are_equal_files(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     for steps in (1, 2, 3):
-        keep(tmp_path / "a", advanced(steps), IDENTITY, [])
+        save_checkpoint(tmp_path / "a", advanced(steps), IDENTITY, {})
     names = sorted(path.name for path in (tmp_path / "a").iterdir())
     assert names == [f"checkpoint-00000-00000{n}.{end}" for n in (2, 3) for end in ("json", "safetensors")]
     (tmp_path / "b").mkdir()
-    keep(tmp_path / "b", advanced(3), IDENTITY, [])
+    save_checkpoint(tmp_path / "b", advanced(3), IDENTITY, {})
     for name in names[2:]:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
@@ -64,8 +64,8 @@ def test_the_last_two_are_kept_and_equal_states_are_equal_files(tmp_path: Path) 
 @pytest.mark.parametrize("ending", ["json", "safetensors"])
 @pytest.mark.parametrize("damage", ["flipped", "cut", "gone"])
 def test_a_damaged_newest_one_falls_back_and_says_so(tmp_path: Path, ending: str, damage: str) -> None:
-    keep(tmp_path, advanced(1), IDENTITY, [])
-    keep(tmp_path, advanced(2), IDENTITY, [])
+    save_checkpoint(tmp_path, advanced(1), IDENTITY, {})
+    save_checkpoint(tmp_path, advanced(2), IDENTITY, {})
     path = tmp_path / f"checkpoint-00000-000002.{ending}"
     content = bytearray(path.read_bytes())
     if damage == "gone":
@@ -74,7 +74,7 @@ def test_a_damaged_newest_one_falls_back_and_says_so(tmp_path: Path, ending: str
         content[len(content) // 2] ^= 1
         path.write_bytes(content[: len(content) // 2] if damage == "cut" else content)
     run = trainer()
-    _, note = resume(tmp_path, run, IDENTITY)
+    _, note = load_checkpoint(tmp_path, run, IDENTITY)
     assert same(run, advanced(1))
     assert note == (
         "" if (ending, damage) == ("json", "gone") else "damaged, passed over: checkpoint-00000-000002.json"
@@ -88,11 +88,11 @@ def names_in(folder: Path) -> list[str]:
 def test_after_a_damaged_newest_one_the_next_two_are_kept(tmp_path: Path) -> None:
     """It is named later than what is written now, and must not pass for the newest."""
     for steps in (1, 4):
-        keep(tmp_path, advanced(steps), IDENTITY, [])
+        save_checkpoint(tmp_path, advanced(steps), IDENTITY, {})
     (tmp_path / "checkpoint-00000-000004.safetensors").write_bytes(b"")
-    resume(tmp_path, trainer(), IDENTITY)
+    load_checkpoint(tmp_path, trainer(), IDENTITY)
     for steps in (1, 2, 3):
-        keep(tmp_path, advanced(steps), IDENTITY, [])
+        save_checkpoint(tmp_path, advanced(steps), IDENTITY, {})
         written = range(max(1, steps - 1), steps + 1)
         assert names_in(tmp_path) == [
             f"checkpoint-00000-00000{n}.{end}" for n in written for end in ("json", "safetensors")
@@ -100,7 +100,7 @@ def test_after_a_damaged_newest_one_the_next_two_are_kept(tmp_path: Path) -> Non
 
 
 def test_what_a_kill_left_behind_goes(tmp_path: Path) -> None:
-    keep(tmp_path, advanced(1), IDENTITY, [])
+    save_checkpoint(tmp_path, advanced(1), IDENTITY, {})
     whole = names_in(tmp_path)
     for name in ("checkpoint-00000-000002.safetensors", ".checkpoint-00000-000002.json.part", "weights.safetensors"):
         (tmp_path / name).write_bytes(b"")
@@ -109,22 +109,34 @@ def test_what_a_kill_left_behind_goes(tmp_path: Path) -> None:
 
 
 def test_nothing_sound_left_is_said(tmp_path: Path) -> None:
-    keep(tmp_path, advanced(1), IDENTITY, [])
+    save_checkpoint(tmp_path, advanced(1), IDENTITY, {})
     (tmp_path / "checkpoint-00000-000001.json").write_text("{}")
     with pytest.raises(InputError, match=r"every checkpoint in .* is damaged"):
-        resume(tmp_path, trainer(), IDENTITY)
+        load_checkpoint(tmp_path, trainer(), IDENTITY)
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
-    keep(tmp_path, advanced(1), IDENTITY, [])
+    save_checkpoint(tmp_path, advanced(1), IDENTITY, {})
     with pytest.raises(InputError, match=r"another run \(seed 3 instead of 4\)"):
-        resume(tmp_path, trainer(), {**IDENTITY, "seed": 4})
+        load_checkpoint(tmp_path, trainer(), {**IDENTITY, "seed": 4})
 
 
 def test_a_checkpoint_of_other_shapes_is_refused(tmp_path: Path) -> None:
-    keep(tmp_path, trainer("RKCNN-R-2@k=6"), IDENTITY, [])
-    with pytest.raises(InputError, match="another version of rkcnn; give --again"):
-        resume(tmp_path, trainer(), IDENTITY)
+    save_checkpoint(tmp_path, trainer("RKCNN-R-2@k=6"), IDENTITY, {})
+    with pytest.raises(InputError, match="another version of rkcnn; remove it to start anew"):
+        load_checkpoint(tmp_path, trainer(), IDENTITY)
+
+
+def test_a_checkpoint_of_an_older_shape_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr("rkcnn.fit.checkpoint.SCHEMA", 1)
+        save_checkpoint(tmp_path, advanced(1), IDENTITY, {})
+    with pytest.raises(InputError, match="another version of rkcnn; remove it to start anew"):
+        load_checkpoint(tmp_path, trainer(), {})
+
+
+def test_without_a_checkpoint_there_is_no_history(tmp_path: Path) -> None:
+    assert load_checkpoint(tmp_path, trainer(), IDENTITY) == (None, "")
 
 
 FULL = """
@@ -133,15 +145,15 @@ from pathlib import Path
 sys.path[:0] = sys.argv[2:]
 from fit.test_checkpoint import IDENTITY, advanced
 from rkcnn.error import InputError
-from rkcnn.fit.checkpoint import keep
+from rkcnn.fit.checkpoint import save_checkpoint
 folder = Path(sys.argv[1])
-keep(folder, advanced(1), IDENTITY, [])
+save_checkpoint(folder, advanced(1), IDENTITY, {})
 try:
     (folder / "filler").write_bytes(bytes(400_000))
 except OSError:
     pass
 try:
-    keep(folder, advanced(2), IDENTITY, [])
+    save_checkpoint(folder, advanced(2), IDENTITY, {})
 except InputError as error:
     print(error)
 print(sorted(path.name for path in folder.iterdir()))
@@ -155,5 +167,5 @@ def test_a_full_disk_leaves_the_one_before(tmp_path: Path) -> None:
     done = subprocess.run(
         ["unshare", "-rm", "sh", "-c", script], input=FULL, capture_output=True, text=True, timeout=120, check=False
     )
-    assert "the disk is full; free some space there or name another --out" in done.stdout, done.stderr
+    assert "the disk is full; free some space there or choose another folder" in done.stdout, done.stderr
     assert "['checkpoint-00000-000001.json', 'checkpoint-00000-000001.safetensors', 'filler']" in done.stdout

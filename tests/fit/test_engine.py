@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
 
 from fit.bench import RECIPE, trainer
 from rkcnn.error import InputError
-from rkcnn.fit.engine import Compiled, Engine, Graph, start_engine
+from rkcnn.fit.engine import Engine, Graph, start_engine
 from rkcnn.fit.trainer import Trainer
 
 gpu = pytest.mark.gpu
@@ -23,7 +25,7 @@ def losses(engine: Engine, epochs: int = 2) -> list[float]:
     engine.begin()
     for _ in range(epochs):
         run.begin_epoch()
-        engine.follow()
+        engine.wait_for_caller()
         for _ in range(run.steps):
             engine.advance()
             engine.wait()
@@ -41,7 +43,7 @@ def test_compiled_gives_the_losses_of_eager() -> None:
     torch._dynamo.reset()
     recipe = replace(RECIPE, batch=64, padding=4)
     expected = losses(Engine(trainer(count=400, recipe=recipe)))
-    assert losses(Compiled(trainer(count=400, recipe=recipe))) == pytest.approx(expected, rel=1e-3)
+    assert losses(Engine(trainer(count=400, recipe=recipe), compiled=True)) == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -49,13 +51,70 @@ def test_compiled_gives_the_losses_of_eager() -> None:
     [
         ("auto", "RKCNN-R-2@k=4", "eager", ""),
         ("eager", "RKCNN-R-2@k=4", "eager", ""),
-        ("graph", "ODENet-abm@k=4", "eager", "not graph: a CUDA graph needs a GPU; not compile: the data decides"),
+        ("graph", "ODENet-abm@k=4", "eager", "no CUDA graph: it needs a GPU; not compiled: the data decides"),
     ],
 )
 def test_what_is_missing_is_said(kind: str, spec: str, used: str, says: str) -> None:
-    engine, why = start_engine(kind, trainer(spec))
+    engine = start_engine(kind, trainer(spec))
     assert engine.kind == used
-    assert why.startswith(says)
+    assert engine.note.startswith(says)
+
+
+class CountingCompiler:
+    """Stands in for the compiler, which takes 15 s a network, behind torch's own limits on compiling."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.compiled = 0
+        torch._dynamo.reset()
+        monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=self))
+
+    def __call__(self, graph: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Callable[..., object]:
+        self.compiled += 1
+        return graph.forward
+
+
+def test_every_network_is_compiled_however_many_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch stops at 8 variants of a function, with a warning; each network is one."""
+    compiler = CountingCompiler(monkeypatch)
+    for count, k in enumerate(range(2, 14), start=1):
+        engine = Engine(trainer(f"Identity@k={k}", recipe=replace(RECIPE, drop_last=True)), compiled=True)
+        engine.begin()
+        assert compiler.compiled == count
+        assert (engine.kind, engine.note) == ("compile", "")
+
+
+def test_seeds_of_a_network_share_what_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = CountingCompiler(monkeypatch)
+    for seed in range(3):
+        engine = Engine(trainer("Identity@k=2", seed=seed), compiled=True)
+        engine.begin()
+        assert compiler.compiled == 2, "a whole batch and a partial one"
+        for _ in range(engine.trainer.steps):
+            engine.advance()
+        assert compiler.compiled == 2, "no step has to wait for the compiler"
+
+
+def test_compiling_leaves_the_trainer_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    CountingCompiler(monkeypatch)
+    run, fresh = (trainer("Identity@k=2", recipe=replace(RECIPE, average=0.5)) for _ in range(2))
+    Engine(run, compiled=True).begin()
+    assert (run.epoch, run.step, run.seconds) == (0, 0, 0.0)
+    assert all(torch.equal(a, b) for a, b in zip(run.state(), fresh.state(), strict=True))
+
+
+@pytest.mark.parametrize("trouble", ["the compiler fails", "torch's limit is reached"])
+def test_what_can_not_be_compiled_runs_eagerly_and_says_so(monkeypatch: pytest.MonkeyPatch, trouble: str) -> None:
+    compiler = CountingCompiler(monkeypatch)
+    if trouble == "torch's limit is reached":
+        monkeypatch.setattr("rkcnn.fit.engine.VARIANTS", 1)
+    else:
+        monkeypatch.setattr(compiler, "compiled", "no number")  # so that counting raises TypeError
+    engine = Engine(trainer(), compiled=True, note="no CUDA graph: it needs a GPU")
+    engine.begin()
+    assert engine.kind == "eager"
+    assert engine.note.startswith("no CUDA graph: it needs a GPU; not compiled: ")
+    assert "\n" not in engine.note
+    assert losses(engine) == losses(Engine(trainer()))
 
 
 def test_an_unknown_engine_is_refused() -> None:
@@ -131,7 +190,7 @@ def test_lower_precision_stays_close(precision: str) -> None:
 @gpu
 def test_auto_is_a_graph_and_says_why_not() -> None:
     cuda()
-    assert start_engine("auto", on_gpu("RKCNN-R-2@k=4"))[0].kind == "graph"
-    engine, why = start_engine("auto", on_gpu("ODENet-abm@k=4"))
+    assert start_engine("auto", on_gpu("RKCNN-R-2@k=4")).kind == "graph"
+    engine = start_engine("auto", on_gpu("ODENet-abm@k=4"))
     assert engine.kind == "eager"
-    assert "the data decides" in why
+    assert "the data decides" in engine.note

@@ -206,4 +206,4 @@ def test_one_process_asks_nobody() -> None:
     assert ranks.wrap(network, sync_norm=True) is network
     values = torch.ones(2)
     assert ranks.sum(values) is values
-    assert (ranks.most(1), ranks.first(lambda: 7)) == (1, 7)
+    assert (ranks.largest(1), ranks.from_rank_0(lambda: 7)) == (1, 7)

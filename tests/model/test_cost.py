@@ -121,10 +121,9 @@ def test_golden(
             assert row["paper_flops"] == paper_flops
 
 
+@pytest.mark.shared("spec/oracles.json")
 def test_golden_rows_are_the_oracles() -> None:
     path = Path(__file__).parents[3] / "shared" / "spec" / "oracles.json"
-    if not path.exists():
-        pytest.skip("needs ../shared")
     rows = [row for row in json.loads(path.read_text()) if row["note"] != "documented, not built"]
     assert {(row["params"], row["flops"]) for row in rows if row["flops"]} <= {tuple(row[3:]) for row in GOLDEN}
     assert {row["params"] for row in rows} <= {row[3] for row in GOLDEN}

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import fields
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 
 from rkcnn.model.families import FAMILIES, LOOKS, OPTIONS, Family, options_of, title_of
-from rkcnn.model.period import Period, period_class
+from rkcnn.model.period import Period, load_class
+from rkcnn.model.published.originals import ORIGINALS
 from rkcnn.model.spec import ModelSpec
+from rkcnn.solvers.methods import SOLVERS
 from zoo import ZOO
 
 each = pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
@@ -19,7 +23,7 @@ each = pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: f
 
 @each
 def test_an_entry_names_a_period(family: Family) -> None:
-    assert issubclass(period_class(family.name), Period)
+    assert issubclass(load_class(family.period), Period)
 
 
 @each
@@ -42,7 +46,7 @@ def test_options_are_those_of_the_grammar_in_its_order(family: Family) -> None:
 @each
 def test_a_variant_starts_with_enough_steps(family: Family) -> None:
     for variant in family.variants.values():
-        assert variant.steps is None or variant.steps >= variant.least_steps.number
+        assert variant.steps is None or variant.steps >= variant.least_steps[0]
 
 
 def test_options_by_hand() -> None:
@@ -79,6 +83,21 @@ def test_every_title_has_a_look_of_its_own() -> None:
     assert set(LOOKS) == titles
     for one, two in combinations(LOOKS, 2):
         assert LOOKS[one][:2] != LOOKS[two][:2], (one, two)
+
+
+def test_the_page_of_names_has_every_family_option_and_original() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "names.md").read_text(encoding="utf-8").replace("×", "x")
+    for family in FAMILIES.values():
+        row = "".join(re.findall(rf"^[|] `{family.name}` [|].*$", page, re.MULTILINE))
+        assert row, f"docs/names.md needs a row for {family.name} in its table of families"
+        named = [variant for variant in family.variants if variant and variant not in SOLVERS]
+        assert all(f"`{variant}`" in row for variant in named)
+    for name, option in OPTIONS.items():
+        row = "".join(re.findall(rf"^[|] `{name}` [|].*$", page, re.MULTILINE))
+        assert row, f"docs/names.md needs a row for {name} in its table of options"
+        assert all(f"`{choice}`" in row for choice in option.choices)
+        assert all(part in row for part in re.split(r"(?:, or|: )", option.about)), option.about
+    assert all(f"`{name}`" in page for name in (*SOLVERS, *ORIGINALS))
 
 
 def test_reading_names_loads_no_torch() -> None:

@@ -38,8 +38,8 @@ def specs(draw: st.DrawFn) -> ModelSpec:
         values[name] = draw(kinds[OPTIONS[name].kind])
     single = values.get("merge") == "concat" or (variant in ("dopri5", "tsit5") and "tol" in values)
     if traits.steps is not None and not single and draw(st.booleans()):
-        values["r"] = numbers(traits.least_steps.number)
-    stages = numbers(traits.least_stages.number) if family.staged else ()
+        values["r"] = numbers(traits.least_steps[0])
+    stages = numbers(traits.least_stages[0]) if family.staged else ()
     return ModelSpec(family.name, variant, stages, numbers(1, factor=4), **values)
 
 

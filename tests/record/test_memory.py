@@ -30,7 +30,7 @@ def test_above_another_only_where_the_contexts_are_alike() -> None:
         assert one.above(replace(other, **change)) is None
 
 
-@pytest.mark.parametrize("change", [{"driver_bytes": "600"}, {"gpu": None}, {"more": 1}])
+@pytest.mark.parametrize("change", [{"driver_bytes": "600"}, {"gpu": None}, {"more": 1}, {"schema": 1}])
 def test_a_damaged_file_is_named(tmp_path: Path, change: dict[str, object]) -> None:
     path = tmp_path / "a" / "memory.json"
     path.parent.mkdir()

@@ -10,15 +10,41 @@ import pytest
 
 from outcome import outcome
 from rkcnn.error import InputError
-from rkcnn.record.result import Result, find_results, read_result
+from rkcnn.record.result import Result, Stretch, find_other_code, find_results, read_result
+from rkcnn.record.source import Equivalence, source_hash
 
 
 def test_a_result_comes_back_as_it_was(tmp_path: Path) -> None:
-    made = outcome(status="diverged: the loss is not finite", error=None)
+    made = outcome(status="diverged: the loss is not finite", error=None, notes=("found by hand",))
     (tmp_path / "result.json").write_bytes(made.to_json())
     assert read_result(tmp_path / "result.json") == made
     assert not made.finished
     assert outcome().finished
+
+
+def test_a_result_of_another_schema_is_not_read(tmp_path: Path) -> None:
+    facts = json.loads(outcome().to_json())
+    assert facts["schema"] == 2
+    (tmp_path / "result.json").write_text(json.dumps({**facts, "schema": 1}))
+    with pytest.raises(InputError, match="it has schema 1, and this version of rkcnn reads 2; move it away"):
+        read_result(tmp_path / "result.json")
+
+
+def test_the_best_epoch_is_the_first_with_the_lowest_error() -> None:
+    assert outcome((0.5, 0.02, 0.03, 0.02)).best_epoch == 2
+    assert outcome((), status="diverged", error=None).best_epoch is None
+
+
+def test_which_code_computed_which_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = Stretch(commit="abc", source=source_hash(), rule=2, epochs=1)
+    theirs = Stretch(commit="def", source="0" * 16, rule=1, epochs=2)
+    made = outcome(stretches=(theirs, ours))
+    assert (made.commit, made.source) == ("abc", source_hash()), "that it ended with"
+    assert find_other_code(made.stretches, made.run.spec) == (theirs,)
+    equal = Equivalence(frozenset({theirs.source, ours.source}), ("ResNet*",))
+    monkeypatch.setattr("rkcnn.record.source.EQUIVALENT", (equal,))
+    assert find_other_code(made.stretches, made.run.spec) == ()
+    assert find_other_code(made.stretches, "CliqueNet-2@k=4") == (theirs,)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"3", b"{}", b'{"run": {}}', b"\xff\xfe"])
@@ -51,7 +77,7 @@ def test_a_file_that_is_no_result(tmp_path: Path, content: bytes) -> None:
         (("seconds",), float("nan"), "run's seconds is not a number from 0 to 1e.18"),
         (("seconds",), -1.0, "run's seconds is not a number from 0 to 1e.18"),
         (("images_per_second",), float("inf"), "run's images_per_second is not a number from 0 to 1e.18"),
-        (("epochs", 0, "test_error"), float("nan"), "test error of epoch 0 is nan"),
+        (("epochs", 0, "held_out_error"), float("nan"), "held-out error of epoch 0 is nan"),
         (("mood",), "good", "result has mood, which this version doesn't know"),
         (("error",), "low", "result's error is of type str"),
         (("error",), 1.7, "error is 1.7, and 0.02 at best"),
@@ -62,7 +88,14 @@ def test_a_file_that_is_no_result(tmp_path: Path, content: bytes) -> None:
         (("data",), [], "result's data is of type list"),
         (("epochs",), {}, "result's epochs is of type dict"),
         (("epochs", 0), 3, "epoch is of type int"),
-        (("epochs", 2, "test_error"), None, "epoch has no test_error"),
+        (("epochs", 2, "held_out_error"), None, "epoch has no held_out_error"),
+        (("epochs", 2, "source"), "x", "epoch has source, which this version doesn't know"),
+        (("stretches", 0, "epochs"), 2, "stretches don't add up to its 3 epochs"),
+        (("stretches",), [], "stretches don't add up to its 3 epochs"),
+        (("stretches", 0, "rule"), None, "stretch has no rule"),
+        (("stretches", 0, "mood"), 1, "stretch has mood, which this version doesn't know"),
+        (("engine_note",), None, "result has no engine_note"),
+        (("notes",), "x", "result's notes is of type str"),
         (("epochs", 1, "loss"), "x", "epoch's loss is of type str"),
     ],
 )
@@ -93,3 +126,15 @@ def test_all_below_a_folder_also_past_a_bad_one(tmp_path: Path) -> None:
     found = list(find_results(tmp_path))
     assert [path.parent.relative_to(tmp_path).as_posix() for path, _ in found] == ["a/deep", "b", "c"]
     assert [isinstance(result, Result) for _, result in found] == [True, False, True]
+
+
+def test_every_record_of_this_repository_can_be_read() -> None:
+    """Each in its run's own folder."""
+    folder = Path(__file__).parents[2] / "results"
+    found = list(find_results(folder))
+    assert len(found) >= 77
+    for path, result in found:
+        assert isinstance(result, Result), result
+        assert path.parent == folder / result.run.folder
+        assert result.finished
+        assert all(stretch.commit and not stretch.commit.endswith("+") for stretch in result.stretches)

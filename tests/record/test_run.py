@@ -55,3 +55,8 @@ def test_a_recipe_in_words(name: str) -> None:
 
 def test_a_recipe_that_is_gone_keeps_its_name() -> None:
     assert str(replace(RECIPES["mini"], name="older")) == "older"
+
+
+def test_what_errors_are_measured_on() -> None:
+    assert run("mnist").held_out == "test"
+    assert run("mnist~validation-50").held_out == "validation"

@@ -43,4 +43,4 @@ def test_a_run_is_reported_from_beginning_to_end(tmp_path: Path, monkeypatch: py
     assert [event.fraction for event in told] == sorted(event.fraction for event in told)
     assert {round(6 * event.fraction) for event in told} == set(range(7)), "every step of six"
     assert told[-1] == told[-2] == Event("ends", 5, 1.0, result.error, "finished")
-    assert next(event for event in told if event.fraction > 0.5).error == result.epochs[0].test_error
+    assert next(event for event in told if event.fraction > 0.5).error == result.epochs[0].held_out_error

@@ -20,7 +20,7 @@ from rkcnn.disk import locked
 from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.result import read_result
 from rkcnn.record.run import Run
-from rkcnn.record.standing import BEGUN, NEW, standing
+from rkcnn.record.run_state import BEGUN, NEW, find_state
 from rkcnn.reproduce import local
 from rkcnn.reproduce.events import Event
 from rkcnn.reproduce.local import reproduce_here, slots_for
@@ -128,7 +128,7 @@ def test_stopped_or_killed_every_run_ends_with_the_same_weights(
     first = train_here(runs, tmp_path)
     assert next(first).kind == "begins"
     first.close()
-    assert [standing(run, tmp_path) for run in runs] == [BEGUN, NEW]
+    assert [find_state(run, tmp_path) for run in runs] == [BEGUN, NEW]
     events = [event for event in train_here(runs, tmp_path) if event.kind != "advances"]
     assert [(event.kind, event.index) for event in events] == [
         *(("begins", 0), ("crashes", 0)),

@@ -17,7 +17,7 @@ from rkcnn.data.options import Sources
 from rkcnn.disk import locked
 from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.run import Run
-from rkcnn.record.standing import BEGUN, standing
+from rkcnn.record.run_state import BEGUN, find_state
 from rkcnn.reproduce import worker
 from rkcnn.reproduce.events import Event, Reporter, read_event
 from rkcnn.reproduce.worker import Assignment, carry_out, read_assignment
@@ -120,6 +120,6 @@ def test_when_its_driver_dies_it_keeps_a_checkpoint_and_leaves(tmp_path: Path) -
         process.stdin.close()
         process.stdin = None
         assert process.wait(60) == 0
-    assert standing(run, out) == BEGUN
+    assert find_state(run, out) == BEGUN
     steps = [path.stem for path in (out / run.folder).glob("checkpoint-*.json")]
     assert max(steps) > "checkpoint-00000-000000"

@@ -1,8 +1,11 @@
-"""Where a run takes device."""
+"""The device that runs are trained on."""
 
 from __future__ import annotations
 
 import ctypes
+import sys
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -46,3 +49,26 @@ def test_freed_memory_is_kept_where_the_c_library_can(monkeypatch: pytest.Monkey
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())  # musl has no such switch
     keep_freed_memory()
     assert len(asked) == 2
+
+
+class WindowsKernel:
+    """Stands in for kernel32: a process whose largest working set was 123 MB."""
+
+    def __init__(self, answers: bool) -> None:
+        self.answers = answers
+        self.GetCurrentProcess = Mock(return_value=7)
+
+    def K32GetProcessMemoryInfo(self, process: ctypes.c_void_p, counters: Any, size: int) -> int:  # noqa: N802 (its name there)
+        assert (process.value, size) == (7, ctypes.sizeof(device._MemoryCounters))
+        counters._obj.PeakWorkingSetSize = 123_000_000
+        return int(self.answers)
+
+
+@pytest.mark.parametrize(("answers", "peak"), [(True, 123_000_000), (False, 0)])
+def test_the_peak_on_windows_where_there_is_no_resource(
+    monkeypatch: pytest.MonkeyPatch, answers: bool, peak: int
+) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(ctypes, "WinDLL", lambda name: WindowsKernel(answers), raising=False)
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert peak_bytes(torch.device("cpu")) == peak

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +22,15 @@ import pytest
 import torch
 
 from digits import write_digits
+from rkcnn.data.load import load
 from rkcnn.error import InputError
-from rkcnn.fit.fit import Stopped
 from rkcnn.fit.recipe import recipe_of
-from rkcnn.record.result import Epoch, Result
-from rkcnn.record.source import source_hash
+from rkcnn.record.result import Epoch, Result, Stretch
+from rkcnn.record.source import Source, current_source, source_hash
 from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
-from rkcnn.run.train import train, train_one
+from rkcnn.run.signals import Stopped
+from rkcnn.run.train import name_images, train, train_one
 
 SPEC = "RKCNN-R-2@k=4"
 CHANGES = {"epochs": "3", "batch": "64", "lr": "0.05", "milestones": "2", "drop_last": "off"}
@@ -56,12 +61,12 @@ import torch
 torch.set_num_threads(1)
 from rkcnn.run.observer import Observer
 from rkcnn.run.train import train
-from rkcnn.fit.fit import Stopped
+from rkcnn.run.signals import Stopped
 from rkcnn.fit.recipe import recipe_of
 recipe = recipe_of("mini", {CHANGES!r})
 class Third(Observer):
     left = 3
-    def steps(self, jobs):
+    def steps_done(self, jobs):
         self.left -= 1
         if self.left == 0:
             os.kill(os.getpid(), {int(number)})
@@ -107,7 +112,65 @@ def test_killed_at_any_step_it_ends_with_the_same_weights(digits: str, tmp_path:
     assert only(broken, "weights.safetensors").read_bytes() == only(whole, "weights.safetensors").read_bytes()
     assert only(broken, "predictions.npy").read_bytes() == only(whole, "predictions.npy").read_bytes()
     assert [e.loss for e in one.epochs] == [e.loss for e in two.epochs]
-    assert [e.test_error for e in one.epochs] == [e.test_error for e in two.epochs]
+    assert [e.held_out_error for e in one.epochs] == [e.held_out_error for e in two.epochs]
+
+
+def test_broken_off_again_and_again_by_the_same_code_is_one_stretch(digits: str, tmp_path: Path) -> None:
+    for _ in range(2):
+        with pytest.raises(Stopped):
+            go(digits, tmp_path, observer=Stop())
+    (stretch,) = go(digits, tmp_path).stretches
+    assert stretch.epochs == 3
+
+
+def test_a_start_that_finished_no_epoch_leaves_no_stretch(
+    digits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class StopAtOnce(Observer):
+        def steps_done(self, jobs: Sequence[Job]) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with monkeypatch.context() as other:
+        other.setattr("rkcnn.run.job.current_source", lambda: Source("abc", "0123456789abcdef", 1))
+        with pytest.raises(Stopped):
+            go(digits, tmp_path, observer=StopAtOnce())
+    (stretch,) = go(digits, tmp_path).stretches
+    assert (stretch.epochs, stretch.source) == (3, source_hash())
+
+
+def test_images_can_be_given_themselves(digits: str, tmp_path: Path) -> None:
+    """They are named by what they are: the same images are the same run, others are not."""
+    training, test = load(digits)
+    result = train(SPEC, (training, test), recipe_of("mini", CHANGES), out=tmp_path)[0]
+    assert re.fullmatch("arrays:[0-9a-f]{12}", result.run.data)
+    by_name = go(digits, tmp_path)
+    assert [e.loss for e in result.epochs] == [e.loss for e in by_name.epochs]
+    count = Count()
+    train(SPEC, load(digits), recipe_of("mini", CHANGES), out=tmp_path, observer=count)
+    assert count.epochs == 0
+    fewer = replace(training, pixels=training.pixels[:-1], labels=training.labels[:-1])
+    assert name_images(fewer, test) != result.run.data
+    relabelled = replace(training, labels=training.labels.flip(0))
+    assert name_images(relabelled, test) != result.run.data
+    validated = train(SPEC, (training, test), recipe_of("mini", CHANGES), out=tmp_path, validation=80)[0]
+    assert validated.run.data == f"{result.run.data}~validation-80"
+
+
+def test_what_could_not_be_compiled_is_in_the_first_lines_and_in_the_record(
+    digits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("out of order")
+
+    torch._dynamo.reset()
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=fail))
+    count = Count()
+    result = go(digits, tmp_path, engine="compile", observer=count)
+    assert count.compiled == 1
+    assert "not compiled: BackendCompilerFailed" in count.notes[0]
+    assert result.engine == "eager"
+    assert result.engine_note == count.notes[0]
+    assert go(digits, tmp_path / "eager").engine_note == ""
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -137,12 +200,16 @@ def test_a_second_process_is_refused_while_the_first_lives(digits: str, tmp_path
 class Count(Observer):
     def __init__(self) -> None:
         self.epochs = 0
+        self.compiled = 0
         self.notes: list[str] = []
 
-    def begins(self, job: Job, note: str) -> None:
+    def compiling(self, job: Job) -> None:
+        self.compiled += 1
+
+    def run_started(self, job: Job, note: str) -> None:
         self.notes.append(note)
 
-    def epoch(self, job: Job, epoch: Epoch) -> None:
+    def epoch_done(self, job: Job, epoch: Epoch) -> None:
         self.epochs += 1
 
 
@@ -159,7 +226,7 @@ def test_a_finished_run_is_not_run_again_unless_asked(digits: str, tmp_path: Pat
 class Stop(Observer):
     """Asks for a stop after the first epoch, as a signal would."""
 
-    def epoch(self, job: Job, epoch: Epoch) -> None:
+    def epoch_done(self, job: Job, epoch: Epoch) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -182,7 +249,7 @@ def test_a_result_of_other_images_is_not_taken_for_this_ones(digits: str, tmp_pa
     go(f"npz:{own}", tmp_path / "out", changes={"epochs": "1"})
     arrays[part] = arrays[part][::-1].copy()
     np.savez(own, **arrays)
-    with pytest.raises(InputError, match="holds a result of other images"):
+    with pytest.raises(InputError, match=r"holds a result of other images; name another folder \(out\) or repeat it"):
         go(f"npz:{own}", tmp_path / "out", changes={"epochs": "1"})
 
 
@@ -198,13 +265,17 @@ def test_a_run_that_goes_on_has_its_whole_time_and_says_whose_source(
     digits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as other:
-        other.setattr("rkcnn.run.job.source_hash", lambda: "0123456789abcdef")
+        other.setattr("rkcnn.run.job.current_source", lambda: Source("abc", "0123456789abcdef", 1))
         with pytest.raises(Stopped):
             go(digits, tmp_path, observer=Stop())
     count = Count()
     result = go(digits, tmp_path, observer=count)
-    assert "1 of its epochs were made by other source" in count.notes[0]
-    assert [epoch.source for epoch in result.epochs] == ["0123456789abcdef", source_hash(), source_hash()]
+    assert "1 of its epochs were computed by a different version of the code" in count.notes[0]
+    here = current_source()
+    assert result.stretches == (
+        Stretch(commit="abc", source="0123456789abcdef", rule=1, epochs=1),
+        Stretch(commit=here.commit, source=here.source, rule=2, epochs=2),
+    )
     assert result.images_per_second == pytest.approx(1200 / sum(epoch.seconds for epoch in result.epochs))
 
 
@@ -215,7 +286,7 @@ def test_it_can_be_called_from_another_thread(digits: str, tmp_path: Path) -> No
 
 def test_ctrl_c_is_pythons_own_to_a_caller(digits: str, tmp_path: Path) -> None:
     class Interrupt(Observer):
-        def epoch(self, job: Job, epoch: Epoch) -> None:
+        def epoch_done(self, job: Job, epoch: Epoch) -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
@@ -228,8 +299,9 @@ def test_more_epochs_go_on_where_the_schedule_allows(digits: str, tmp_path: Path
     result = go(digits, tmp_path, changes={"epochs": "4"}, observer=longer)
     whole = go(digits, tmp_path / "alone", changes={"epochs": "4"}, observer=alone)
     assert (longer.epochs, alone.epochs) == (1, 4)
-    assert "goes on from the 3 epochs" in longer.notes[0]
+    assert "continues from the 3 epochs" in longer.notes[0]
     assert [e.loss for e in result.epochs] == [e.loss for e in whole.epochs]
+    assert result.stretches == whole.stretches, "one stretch, with the shorter run's epochs"
     triangle = Count()
     go(digits, tmp_path, changes={"schedule": "triangle"})
     go(digits, tmp_path, changes={"schedule": "triangle", "epochs": "4"}, observer=triangle)
@@ -265,7 +337,7 @@ def test_a_record_says_what_made_it(digits: str, tmp_path: Path) -> None:
     assert result.source == source_hash()
     assert result.versions["torch"] == torch.__version__
     assert result.run.recipe.epochs == 3
-    assert result.error_best == min(epoch.test_error for epoch in result.epochs)
+    assert result.error_best == min(epoch.held_out_error for epoch in result.epochs)
 
 
 @pytest.mark.parametrize(

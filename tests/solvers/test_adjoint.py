@@ -80,10 +80,10 @@ def test_a_time_of_an_adaptive_solver_broadcasts_against_the_state() -> None:
 def test_gives_what_the_solver_gives() -> None:
     y, weight, bias = inputs()
     f = Counted(dense(weight, bias))
-    moment = adjoint(fixed(rk4_38, 3), f, y, (weight, bias))
-    assert moment.evaluations == f.calls == 12
-    torch.testing.assert_close(moment.y, last(explicit(f.f, y, rk4_38, 3)).y, rtol=0, atol=0)
-    torch.testing.assert_close(y + moment.increments[0], moment.y)
+    step = adjoint(fixed(rk4_38, 3), f, y, (weight, bias))
+    assert step.evaluations == f.calls == 12
+    torch.testing.assert_close(step.y, last(explicit(f.f, y, rk4_38, 3)).y, rtol=0, atol=0)
+    torch.testing.assert_close(y + step.increments[0], step.y)
 
 
 def test_reports_what_did_not_converge() -> None:

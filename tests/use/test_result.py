@@ -56,7 +56,9 @@ def test_it_says_what_it_is(trained: TrainingResult) -> None:
 
 def test_a_run_that_diverged_has_neither_network_nor_curves(trained: TrainingResult, tmp_path: Path) -> None:
     status = "diverged: the loss is not finite at epoch 1, step 3, lr 100"
-    record = replace(_record(trained), status=status, error=None, error_best=None, epochs=())
+    record = _record(trained)
+    stretches = (replace(record.stretches[0], epochs=0),)
+    record = replace(record, status=status, error=None, error_best=None, epochs=(), stretches=stretches)
     diverged = TrainingResult(record, tmp_path)
     (tmp_path / "result.json").write_bytes(record.to_json())
     assert status in repr(diverged)

@@ -123,10 +123,10 @@ def test_an_observer_is_told_instead(arrays: Arrays, tmp_path: Path, capsys: pyt
         def __init__(self) -> None:
             self.told = []
 
-        def epoch(self, job: Job, epoch: Epoch) -> None:
+        def epoch_done(self, job: Job, epoch: Epoch) -> None:
             self.told.append(f"epoch {epoch.number}")
 
-        def ends(self, job: Job, result: Result) -> None:
+        def run_ended(self, job: Job, result: Result) -> None:
             self.told.append(result.status)
 
     count = Count()
@@ -137,7 +137,7 @@ def test_an_observer_is_told_instead(arrays: Arrays, tmp_path: Path, capsys: pyt
 
 def test_ctrl_c_keeps_the_run(arrays: Arrays, tmp_path: Path) -> None:
     class Interrupt(Observer):
-        def steps(self, jobs: Sequence[Job]) -> None:
+        def steps_done(self, jobs: Sequence[Job]) -> None:
             if jobs[0].trainer.epoch == 1:
                 os.kill(os.getpid(), signal.SIGINT)
 

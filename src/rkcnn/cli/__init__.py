@@ -21,6 +21,7 @@ app = App(
     help_format="plaintext",  # Markdown would take 0.1 s more
     version=__version__,
 )
+app["--help"].group = app["--version"].group = Group("Options", sort_key=9)
 
 # The first line of each text is what `rkcnn --help` shows.
 _USE = Group("Train and evaluate", sort_key=1)

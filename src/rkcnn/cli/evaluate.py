@@ -165,8 +165,8 @@ def save_pictures(metrics: Metrics, images: Images, network: str, folder: Path) 
     paths: list[Path] = []
     notes: list[str] = []
     try:
-        from rkcnn.report.confusion import draw_confusion
-        from rkcnn.report.picture import save_figure
+        from rkcnn.report.figures.confusion import draw_confusion
+        from rkcnn.report.figures.style import save_figure
 
         paths += save_figure(draw_confusion(metrics.confusion, images.classes, title), folder / "confusion")
     except ImportError:

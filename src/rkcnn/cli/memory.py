@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,9 @@ def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = 
     """
     from rkcnn.evaluation.nvidia_smi import MIB, list_gpus
     from rkcnn.record.tables import find_table
-    from rkcnn.report.memory_text import memory_text
-    from rkcnn.report.view import read_memories, view_of
+    from rkcnn.report.report import build_report
+    from rkcnn.report.results import arrange, read_memories
+    from rkcnn.report.tables.text import memory_text
 
     chosen = find_table(table)
     picked = chosen.pick(rows)
@@ -49,19 +51,20 @@ def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = 
             failed += 1
         else:
             print(f"{'recorded' if recorded else 'measured':9} {spec}: {found.driver_bytes // MIB} MiB", flush=True)
-    print(f"\n{memory_text(view_of(chosen, (), memories=read_memories(out)[0]))}")
+    report = build_report([arrange(chosen, (), memories=read_memories(out)[0])])
+    print(f"\n{memory_text(report.tables[0])}")
     print(f"next      rkcnn report {table} --from {out}")
     return 1 if failed else 0
 
 
 def _find_current(path: Path, gpus: tuple[Gpu, ...]) -> Memory | None:
     """Return the record if this code has made it with the same versions on this kind of GPU."""
-    from rkcnn.record.source import source_hash
+    from rkcnn.record.source import MEMORY, source_hash
 
     if not path.exists():
         return None
     record = read_memory(path)
-    here = [(source_hash(), gpu.name, _versions(gpu.driver)) for gpu in gpus]
+    here = [(source_hash(MEMORY), gpu.name, _versions(gpu.driver)) for gpu in gpus]
     return record if (record.source, record.gpu, record.versions) in here else None
 
 
@@ -70,7 +73,7 @@ def _measure(spec: str, data: str, device: str, path: Path) -> Memory:
     from rkcnn.data.sets import SETS
     from rkcnn.disk import write_whole, writing_to
     from rkcnn.evaluation.memory import measure_memory
-    from rkcnn.record.source import commit, source_hash
+    from rkcnn.record.source import MEMORY, current_source
 
     classes, shape = len(SETS[data].classes), SETS[data].shape
     measured = measure_memory(spec, classes, shape, device)
@@ -85,8 +88,7 @@ def _measure(spec: str, data: str, device: str, path: Path) -> Memory:
         counted=measured.counted,
         gpu=measured.gpu.name,
         versions=_versions(measured.gpu.driver),
-        commit=commit(),
-        source=source_hash(),
+        **asdict(current_source(MEMORY)),
     )
     with writing_to(path.parent, "name another folder with --out"):
         path.parent.mkdir(parents=True, exist_ok=True)

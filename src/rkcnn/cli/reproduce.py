@@ -71,7 +71,7 @@ def reproduce(
     """
     from rkcnn.cli.table_summary import WARNINGS, describe_plan, describe_table, summarise_table
     from rkcnn.record.result import Result
-    from rkcnn.record.standing import BEGUN, NEW
+    from rkcnn.record.run_state import BEGUN, NEW
     from rkcnn.record.tables import find_table
 
     if on not in ("local", "ray"):
@@ -157,12 +157,12 @@ def make_console() -> Console:
 
 def states_of(runs: Sequence[Run], out: Path, store: Path | None) -> dict[Run, Result | str | InputError]:
     """Return the result of each run, or how far it is, or why its result can't be used."""
-    from rkcnn.record.standing import standing
+    from rkcnn.record.run_state import find_state
 
     states: dict[Run, Result | str | InputError] = {}
     for run in runs:
         try:
-            states[run] = standing(run, out, store)
+            states[run] = find_state(run, out, store)
         except InputError as error:
             states[run] = error
     return states

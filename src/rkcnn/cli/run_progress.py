@@ -69,11 +69,15 @@ class RunProgress(Observer):
         if self._tasks:
             self._bar.stop()
 
-    def found(self, folder: Path, result: Result) -> None:
+    def already_finished(self, folder: Path, result: Result) -> None:
         self.folders[result.run.seed] = folder
         self._print(*describe_finished(folder, result))
 
-    def begins(self, job: Job, note: str) -> None:
+    def compiling(self, job: Job) -> None:
+        if not self._described:  # other seeds share what was compiled
+            self._print("compiling the network, which may take a minute")
+
+    def run_started(self, job: Job, note: str) -> None:
         seed = job.run.seed
         self.folders[seed] = job.folder
         if not self._described:
@@ -90,7 +94,7 @@ class RunProgress(Observer):
             self._tasks[seed] = self._bar.add_task(name, total=total, completed=done, status="")
             self._bar.start()
 
-    def steps(self, jobs: Sequence[Job]) -> None:
+    def steps_done(self, jobs: Sequence[Job]) -> None:
         self.jobs = jobs
         now = time.monotonic()
         if now - self._last_update < REFRESH:
@@ -104,12 +108,12 @@ class RunProgress(Observer):
                 positions.popleft()
             self._update_bar(job, position)
 
-    def epoch(self, job: Job, epoch: Epoch) -> None:
+    def epoch_done(self, job: Job, epoch: Epoch) -> None:
         if not self.console.is_terminal:
             status = self._status(job, _position(job, job.trainer.step))
             self._print(f"seed {job.run.seed}  " * self.several + status)
 
-    def ends(self, job: Job, result: Result) -> None:
+    def run_ended(self, job: Job, result: Result) -> None:
         self._update_bar(job, _position(job, job.trainer.step))
         if job.trainer.ranks.writes:
             self._print(*save_curves(job.folder, result))
@@ -130,11 +134,11 @@ class RunProgress(Observer):
         parts = [f"epoch {number:{len(str(epochs))}}/{epochs}"]
         if job.history:
             last = job.history[-1]
-            held_out = "validation" if job.run.validates else "test"
+            held_out = job.run.held_out
             error = "" if short else "error "
             parts.append(f"loss {last.loss:.4f}")
             parts.append(f"train {error}{percent(last.error)}")
-            parts.append(f"{held_out} {error}{percent(last.test_error)}")
+            parts.append(f"{held_out} {error}{percent(last.held_out_error)}")
         start = self._positions[job.run.seed][0]
         images = now.images - start.images
         if images and now.training_seconds > start.training_seconds:
@@ -159,7 +163,7 @@ def describe_job(job: Job) -> list[str]:
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else _count(torch.get_num_threads(), "thread")
     ranks = f" x {trainer.ranks.world} ranks" if trainer.ranks.world > 1 else ""
     no_effect = " (has no effect on a cpu)" if (recipe.precision, device.type) == ("tf32", "cpu") else ""
-    purpose = "held out for validation" if job.run.validates else "to test on"
+    purpose = "held out for validation" if job.run.held_out == "validation" else "to test on"
     origin = "" if job.train.verified else f", {job.train.origin}"
     return [
         f"network   {job.run.spec}, {params:,} parameters",

@@ -8,8 +8,7 @@ from shlex import quote
 from statistics import mean, stdev
 
 from rkcnn.error import InputError, with_flags
-from rkcnn.record.result import Result
-from rkcnn.record.source import source_hash
+from rkcnn.record.result import Result, find_other_code
 from rkcnn.run_folder import CURVES, PREDICTIONS, RESULT, WEIGHTS, find_checkpoints, tensors_of
 
 FILES = {
@@ -43,18 +42,13 @@ def roughly(seconds: float) -> str:
     return "seconds"
 
 
-def held_out_name(result: Result) -> str:
-    """Return what the images are called that a run's errors were measured on: test or validation."""
-    return "validation" if result.run.validates else "test"
-
-
 def describe_finished(folder: Path, result: Result) -> Iterator[str]:
     """Yield that a run is finished already and how to repeat it, and if the code has changed since."""
     state = "is finished" if result.finished else "diverged"
     yield f"seed {result.run.seed} {state} already, in {folder}; --again repeats it"
-    if result.source != source_hash():
-        commit = result.commit or "unknown"
-        yield f"  its result was made by a different version of the code (source {result.source}, commit {commit})"
+    for other in find_other_code(result.stretches, result.run.spec):
+        made = f"commit {other.commit or 'unknown'}, source {other.source}"
+        yield f"  {other.epochs} of its epochs were computed by a different version of the code ({made})"
 
 
 def save_curves(folder: Path, result: Result) -> Iterator[str]:
@@ -62,8 +56,8 @@ def save_curves(folder: Path, result: Result) -> Iterator[str]:
     if not result.epochs:
         return
     try:
-        from rkcnn.report.curves import draw_curves
-        from rkcnn.report.picture import save_figure
+        from rkcnn.report.figures.curves import draw_curves
+        from rkcnn.report.figures.style import save_figure
 
         save_figure(draw_curves(result), folder / CURVES)
     except ImportError:
@@ -78,10 +72,10 @@ def summarise_runs(results: Sequence[Result], folders: Sequence[Path]) -> Iterat
     for result, folder in zip(results, folders, strict=True):
         seed = f"seed {result.run.seed}: " if len(results) > 1 else ""
         if result.finished:
-            images = f"the {held_out_name(result)} set"
+            images = f"the {result.run.held_out} set"
             yield (
                 f"error     {seed}{percent(result.error)} on {images} after the last epoch; "
-                f"best {percent(result.error_best)} after epoch {best_epoch(result)} (chosen on {images})"
+                f"best {percent(result.error_best)} after epoch {result.best_epoch} (chosen on {images})"
             )
         else:
             yield f"DIVERGED  {seed}{result.status.removeprefix('diverged: ')}"
@@ -98,7 +92,7 @@ def summarise_runs(results: Sequence[Result], folders: Sequence[Path]) -> Iterat
         yield f"folder    {folder}"
     for name, content in FILES.items():
         if (folders[0] / name).exists():
-            yield f"          {name:21} {content.format(held_out_name(results[0]))}"
+            yield f"          {name:21} {content.format(results[0].run.held_out)}"
     if all(result.finished for result in results):
         yield from suggest_next(results[0], folders[0])
 
@@ -113,12 +107,6 @@ def suggest_next(result: Result, folder: Path) -> Iterator[str]:
     ideas.append((f"rkcnn runs --from {quote(str(out))}" if out != Path("runs") else "rkcnn runs", "all results"))
     for i, (command, purpose) in enumerate(ideas):
         yield f"{'' if i else 'next':9} {command}  # {purpose}"
-
-
-def best_epoch(result: Result) -> int:
-    """Return the first epoch with the lowest error, counted from 1."""
-    errors = [epoch.test_error for epoch in result.epochs]
-    return errors.index(min(errors)) + 1
 
 
 def _last_checkpoint(folder: Path) -> str:

@@ -13,8 +13,8 @@ from cyclopts import Parameter
 from rkcnn.error import InputError, with_flags
 
 if TYPE_CHECKING:
-    from rkcnn.record.begun import Begun
     from rkcnn.record.result import Result
+    from rkcnn.record.run_state import BegunRun
 
 COLUMNS = ("data", "network", "recipe", "seed", "error", "best*", "epochs", "time", "params", "state")
 LEFT_ALIGNED = ("data", "network", "recipe", "state")
@@ -34,13 +34,13 @@ def runs(
     json_
         Print the complete results, of the runs that have one, as a JSON list instead of a table.
     """
-    from rkcnn.record.begun import find_begun
     from rkcnn.record.result import Result, find_results
+    from rkcnn.record.run_state import find_begun_runs
 
     if not from_.is_dir():
         raise InputError(f"no folder {from_} here; train something first (rkcnn train) or name another with --from")
     results = [(path.parent, result) for path, result in find_results(from_)]
-    found = sorted([*results, *find_begun(from_)], key=lambda pair: pair[0])
+    found = sorted([*results, *find_begun_runs(from_)], key=lambda pair: pair[0])
     readable = [run for _, run in found if not isinstance(run, InputError)]
     if json_:
         whole = [{"folder": str(folder), **asdict(result)} for folder, result in results if isinstance(result, Result)]
@@ -48,7 +48,7 @@ def runs(
     elif readable:
         print_table([row_of(run) for run in readable])
         print(FOOTNOTE)
-        if any(run.run.validates for run in readable):
+        if any(run.run.held_out == "validation" for run in readable):
             print(VALIDATION)
     else:
         print(f"no results below {from_}")
@@ -57,7 +57,7 @@ def runs(
             print(f"rkcnn: {with_flags(str(run))}", file=sys.stderr)
 
 
-def row_of(run: Result | Begun) -> tuple[str, ...]:
+def row_of(run: Result | BegunRun) -> tuple[str, ...]:
     """Return the cells below COLUMNS; a run that is not finished has no error, and how many of its epochs are done."""
     from rkcnn.cli.run_summary import clock, percent
     from rkcnn.record.result import Result
@@ -67,7 +67,7 @@ def row_of(run: Result | Begun) -> tuple[str, ...]:
     if isinstance(run, Result):
         errors, state = (percent(run.error), percent(run.error_best)), run.status.partition(":")[0]
         return (*name, *errors, done, clock(run.seconds), f"{run.params:,}", state)
-    best = min((epoch.test_error for epoch in run.epochs), default=None)
+    best = min((epoch.held_out_error for epoch in run.epochs), default=None)
     return (*name, "-", percent(best), f"{done} of {run.run.recipe.epochs}", clock(run.seconds), "-", "begun")
 
 

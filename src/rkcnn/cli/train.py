@@ -78,8 +78,8 @@ def train(
     from rkcnn.cli.run_progress import RunProgress, StoppingConsole, next_step
     from rkcnn.cli.run_summary import summarise_runs
     from rkcnn.data.progress import Progress
-    from rkcnn.fit.fit import Stopped
     from rkcnn.run.device import keep_freed_memory
+    from rkcnn.run.signals import Stopped
     from rkcnn.run.train import train as train_seeds
 
     first = os.environ.get("RANK", "0") == "0"  # with torchrun only the first rank prints

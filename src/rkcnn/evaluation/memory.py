@@ -44,7 +44,7 @@ def measure_memory(spec: str, classes: int, shape: tuple[int, int, int], device:
     Raises InputError where another process changed the memory of the GPU meanwhile.
     """
     if not re.fullmatch(r"cuda(:\d+)?", device):
-        raise InputError(f"device {device!r} given; memory is measured on cuda or cuda:N")
+        raise InputError(f"`device={device}` given; memory is measured on cuda or cuda:N")
     before, others = list_gpus(), list_processes()
     with _infer_in_child(spec, classes, shape, device) as (process, report):
         gpu = _find_gpu(before, report["uuid"])

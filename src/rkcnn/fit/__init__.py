@@ -1,1 +1,1 @@
-"""One fit: recipes, the engine, checkpoints. Has no way to reach a test set."""
+"""Training one network or several: recipes, the training loop, engines and checkpoints. It can't reach a test set."""

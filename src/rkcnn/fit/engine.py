@@ -1,10 +1,11 @@
-"""How a step is run: plainly, compiled, or as one CUDA graph. All give the same losses up to rounding."""
+"""How a training step is run: eagerly, compiled, or as one CUDA graph. All give the same losses up to rounding."""
 
 from __future__ import annotations
 
 import shutil
 import warnings
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 
@@ -13,68 +14,97 @@ from rkcnn.fit.trainer import Trainer
 from rkcnn.model.layers import BatchNorm
 
 ENGINES = ("auto", "eager", "compile", "graph")
-WARM_UP = 3  # real steps that let cuDNN, the compiler and the allocator settle; their effect is undone
+WARM_UP = 3  # real steps that let cuDNN and the allocator settle before a capture; their effect is undone
+VARIANTS = 100_000  # of one function that may be compiled: every network counts, and torch stops at 8
 
 
 class Engine:
-    """Steps of one trainer, eagerly, on a stream of its own where there are streams."""
+    """Takes the steps of one trainer, on a CUDA stream of its own where there is a GPU.
 
-    kind = "eager"
+    `compiled` compiles everything up to the loss. `note` says why a faster engine could not be used.
+    """
 
-    def __init__(self, trainer: Trainer) -> None:
-        self.trainer = trainer
+    def __init__(self, trainer: Trainer, compiled: bool = False, note: str = "") -> None:
+        self.trainer, self.compiled, self.note = trainer, compiled, note
         self.stream = torch.cuda.Stream(trainer.device) if trainer.device.type == "cuda" else None
+        if compiled:
+            warnings.filterwarnings("ignore", "TensorFloat32 tensor cores")  # fp32 is what the recipe asks for
+            trainer.loss = torch.compile(trainer.forward, dynamic=False)
+
+    @property
+    def kind(self) -> str:
+        """The name of what really runs: eager, compile or graph."""
+        return "compile" if self.compiled else "eager"
 
     def begin(self) -> None:
-        """Whatever the first step would have to do beside a step; the state is left as it was."""
-        self.follow()
+        """Do whatever the first step would have to do beside a step; the trainer is left as it was."""
+        self.wait_for_caller()
+        if self.compiled:
+            with self._on_stream():
+                self._compile()
 
-    def follow(self) -> None:
-        """What others did to the trainer, on their stream, comes before the next step."""
+    def wait_for_caller(self) -> None:
+        """Let the next step wait for the work on the current stream, such as an evaluation or a loaded checkpoint."""
         if self.stream is not None:
             self.stream.wait_stream(torch.cuda.current_stream(self.trainer.device))
 
     def advance(self) -> None:
-        """One step, and the position behind it."""
-        with torch.cuda.stream(self.stream) if self.stream is not None else nullcontext():
+        """Take one step, without waiting for the device, and move the trainer to the next."""
+        with self._on_stream():
             self._step()
         self.trainer.step += 1
 
     def wait(self) -> None:
+        """Wait until the device has done every step so far."""
         if self.stream is not None:
             self.stream.synchronize()
+
+    def _on_stream(self) -> AbstractContextManager[object]:
+        return torch.cuda.stream(self.stream) if self.stream is not None else nullcontext()
 
     def _step(self) -> None:
         self.trainer.learn(*self.trainer.prepare())
 
+    def _compile(self) -> None:
+        """Compile for whole batches and for a kept partial one; run uncompiled, with a note, where that fails."""
+        import torch._dynamo as dynamo  # takes a second
 
-class Compiled(Engine):
-    """Everything up to the loss compiled for static shapes; a kept partial batch is a second shape."""
+        trainer = self.trainer
+        limits = {"recompile_limit": VARIANTS, "accumulated_recompile_limit": VARIANTS}
+        try:
+            with dynamo.config.patch({**limits, "fail_on_recompile_limit_hit": True}), _state_restored(trainer):
+                trainer.prepare()
+                for step in sorted({0, trainer.steps - 1}):
+                    trainer.learn(*trainer.batches.plan(trainer.epoch, step))
+        except (dynamo.exc.TorchDynamoException, dynamo.exc.FailOnRecompileLimitHit) as error:
+            self.compiled, trainer.loss = False, trainer.forward
+            reason = f"{type(error).__name__}, {str(error).strip().partition(chr(10))[0]}"
+            self.note = "; ".join(filter(None, (self.note, f"not compiled: {reason}")))
 
-    kind = "compile"
 
-    def __init__(self, trainer: Trainer) -> None:
-        super().__init__(trainer)
-        warnings.filterwarnings("ignore", "TensorFloat32 tensor cores")  # fp32 is what the recipe asks for
-        trainer.loss = torch.compile(trainer.forward, dynamic=False)
-
-
-class Graph(Compiled):
-    """The whole step (gather, augment, forward, backward, update) captured once and replayed.
+class Graph(Engine):
+    """Captures the whole step (gather, augment, forward, backward, update) in a CUDA graph and replays it.
 
     A kept partial batch runs outside the graph.
     """
 
     kind = "graph"
 
-    def __init__(self, trainer: Trainer, compiled: bool = True) -> None:
-        if compiled:
-            super().__init__(trainer)
-        else:
-            Engine.__init__(self, trainer)
+    def __init__(self, trainer: Trainer, compiled: bool = True, note: str = "") -> None:
+        super().__init__(trainer, compiled, note)
         self.graph = torch.cuda.CUDAGraph()
-        indices, drawn = trainer.batches.plan(trainer.epoch, 0)  # a whole batch, wherever the trainer stands
+        indices, drawn = trainer.batches.plan(trainer.epoch, 0)  # a whole batch, also where a partial one comes next
         self.indices, self.drawn = indices.clone(), drawn.clone()
+
+    def begin(self) -> None:
+        super().begin()
+        with self._on_stream(), _state_restored(self.trainer):
+            self.trainer.prepare()  # train mode, and a learning rate
+            for _ in range(WARM_UP):
+                self.trainer.learn(self.indices, self.drawn)
+            self.wait()
+            with torch.cuda.graph(self.graph, stream=self.stream, capture_error_mode="thread_local"):
+                self.trainer.learn(self.indices, self.drawn)
 
     def _step(self) -> None:
         indices, drawn = self.trainer.prepare()
@@ -85,69 +115,57 @@ class Graph(Compiled):
         self.drawn.copy_(drawn)
         self.graph.replay()
 
-    def begin(self) -> None:
-        super().begin()
-        with torch.cuda.stream(self.stream):
-            self.trainer.prepare()  # train mode, and a learning rate
-            self._capture()
 
-    def _capture(self) -> None:
-        trainer = self.trainer
-        state = trainer.state()
-        kept = [tensor.clone() for tensor in state]
-        for _ in range(WARM_UP):
-            trainer.learn(self.indices, self.drawn)
-        torch.cuda.current_stream().synchronize()
-        with torch.cuda.graph(self.graph, stream=self.stream, capture_error_mode="thread_local"):
-            trainer.learn(self.indices, self.drawn)
+@contextmanager
+def _state_restored(trainer: Trainer) -> Iterator[None]:
+    """Undo, at the end, what steps inside did to the trainer."""
+    state = trainer.state()
+    saved = [tensor.clone() for tensor in state]
+    try:
+        yield
+    finally:
         with torch.no_grad():
-            for tensor, value in zip(state, kept, strict=True):
+            for tensor, value in zip(state, saved, strict=True):
                 tensor.copy_(value)
 
 
 def check_engine(kind: str) -> None:
+    """Raise InputError unless `kind` is the name of an engine."""
     if kind not in ENGINES:
         raise InputError(f"no engine {kind!r}; engines are {', '.join(ENGINES)}")
 
 
-def start_engine(kind: str, trainer: Trainer) -> tuple[Engine, str]:
-    """The engine asked for, or the fastest that can run this trainer, and one line that says why not a faster one."""
+def start_engine(kind: str, trainer: Trainer) -> Engine:
+    """Return the engine that was asked for, or the fastest that can run this trainer, with a note why not it."""
     check_engine(kind)
-    cuda = trainer.device.type == "cuda"
-    data_decides = bool(trainer.tallies)
-    norms_wait = any(isinstance(m, BatchNorm) and m.reducer is not None for m in trainer.network.modules())
-    reasons = {
-        "graph": (
-            "a CUDA graph needs a GPU"
-            if not cuda
-            else "the data decides how long its solver takes"
-            if data_decides
-            else "its images stream from the host"
-            if trainer.batches.streamed
-            else "several ranks reduce their gradients"
-            if trainer.ranks.world > 1
-            else ""
-        ),
-        "compile": (
-            "the data decides how long its solver takes"
-            if data_decides
-            else "its batch norms wait for other ranks"
-            if norms_wait
-            else "torch.compile needs a C++ compiler"
-            if not cuda and not any(map(shutil.which, ("c++", "g++", "clang++")))
-            else ""
-        ),
-    }
     if kind == "auto":
-        kind = "graph" if cuda else "eager"
-        quiet = not cuda  # eager is the ordinary way on a CPU
-    else:
-        quiet = False
-    why: list[str] = []
-    for name, engine in (("graph", Graph), ("compile", Compiled)):
-        if kind == name:
-            if not reasons[name]:
-                return engine(trainer), "; ".join(why)
-            why.append(f"not {name}: {reasons[name]}")
-            kind = "compile" if name == "graph" else "eager"
-    return Engine(trainer), "" if quiet else "; ".join(why)
+        kind = "graph" if trainer.device.type == "cuda" else "eager"
+    notes = []
+    if kind == "graph" and (reason := _why_no_graph(trainer)):
+        notes.append(f"no CUDA graph: {reason}")
+        kind = "compile"
+    if kind == "compile" and (reason := _why_not_compiled(trainer)):
+        notes.append(f"not compiled: {reason}")
+        kind = "eager"
+    note = "; ".join(notes)
+    return Graph(trainer, note=note) if kind == "graph" else Engine(trainer, kind == "compile", note)
+
+
+def _why_no_graph(trainer: Trainer) -> str:
+    if trainer.device.type != "cuda":
+        return "it needs a GPU"
+    if trainer.solver_stats:
+        return "the data decides how long the solver takes"
+    if trainer.batches.streamed:
+        return "the images stream from the host"
+    return "several ranks reduce their gradients" if trainer.ranks.world > 1 else ""
+
+
+def _why_not_compiled(trainer: Trainer) -> str:
+    if trainer.solver_stats:
+        return "the data decides how long the solver takes"
+    if any(isinstance(module, BatchNorm) and module.reducer is not None for module in trainer.network.modules()):
+        return "batch norms wait for other ranks"
+    if trainer.device.type != "cuda" and not any(map(shutil.which, ("c++", "g++", "clang++", "cl"))):
+        return "torch.compile needs a C++ compiler"
+    return ""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TrainingEpoch:
-    """What one epoch of training measured: `error` is a fraction, `loss` the mean over its images.
+    """The numbers of one epoch: `error` is the share of wrong answers, `loss` the mean over the images.
 
-    `seconds` count the training steps alone, without evaluation and checkpoints between them.
+    `seconds` counts the training steps alone, without evaluations and checkpoints.
     """
 
     number: int  # counted from 0

@@ -1,9 +1,11 @@
-"""The loop: steps into epochs, one run or several at once."""
+"""The training loop: it takes steps and tells its caller what happened after each of them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
@@ -12,73 +14,88 @@ from rkcnn.fit.epoch import TrainingEpoch
 from rkcnn.fit.trainer import Trainer
 
 
-class Diverged(ArithmeticError):
-    """A loss or a weight that is not finite: where it happened."""
+@dataclass
+class StepsDone:
+    """Every run that is still training has taken one more step; a GPU may still be working on it.
 
-    def __init__(self, what: str, epoch: int, step: int, lr: float) -> None:
-        super().__init__(f"{what} not finite at epoch {epoch + 1}, step {step + 1}, lr {lr:g}")
-
-
-class Stopped(Exception):
-    """Asked to stop between two steps; the trainers stand at a position that can be kept."""
-
-
-def fit(
-    engines: Sequence[Engine], observe: Callable[[], bool] | None = None, rest: Callable[[], None] | None = None
-) -> Iterator[tuple[int, TrainingEpoch | Diverged]]:
-    """Train every engine's run to its end, in turn step by step, so that on a GPU they run side by side.
-
-    Yields (which run, its epoch) when that epoch is done, or how it diverged, which ends it. `observe` is called
-    after every step of all runs; when it says so, all of them come to rest with their clocks stopped, and `rest` is
-    called: the place to keep and, by raising, to stop.
+    Set `rest` to have all runs come to rest before the next step; `AtRest` follows.
     """
-    active = {i: engine for i, engine in enumerate(engines) if not engine.trainer.finished}
-    for engine in active.values():
+
+    rest: bool = False
+
+
+class EpochDone(NamedTuple):
+    """A run has finished an epoch; `run` is its position in the list of engines."""
+
+    run: int
+    epoch: TrainingEpoch
+
+
+class Diverged(NamedTuple):
+    """A run has ended because its loss or its weights are not finite; `reason` says at which step."""
+
+    run: int
+    reason: str
+
+
+class AtRest:
+    """No step is under way and the clocks stand still: the moment to write checkpoints, or to leave the loop."""
+
+
+def fit(engines: Sequence[Engine]) -> Iterator[StepsDone | EpochDone | Diverged | AtRest]:
+    """Train every engine's run to its end, one step of each in turn, so that they run side by side on a GPU.
+
+    Yields what happened. A run's seconds count from its first step on and stop while the caller handles an
+    `EpochDone`, a `Diverged` or an `AtRest`.
+    """
+    training = {run: engine for run, engine in enumerate(engines) if not engine.trainer.finished}
+    for engine in training.values():
         if engine.trainer.step == 0:
             engine.trainer.begin_epoch()
-        engine.follow()
-    while active:
+        engine.wait_for_caller()
+    while training:
         start = time.perf_counter()
-        for engine in active.values():
+        for engine in training.values():
             engine.advance()
-        ended = [i for i, engine in active.items() if engine.trainer.step == engine.trainer.steps]
-        resting = observe is not None and observe()
-        for i in active if resting else ended:
-            active[i].wait()
-        lap = time.perf_counter() - start
-        for engine in active.values():
-            engine.trainer.seconds += lap
-        for i in ended:
-            engine = active[i]
-            outcome = _finish_epoch(engine.trainer)
-            yield i, outcome
-            engine.follow()
-            if isinstance(outcome, Diverged) or engine.trainer.finished:
-                del active[i]
-        if resting and active and rest is not None:
-            rest()
+        steps_done = StepsDone()
+        yield steps_done
+        at_epoch_end = [run for run, engine in training.items() if engine.trainer.step == engine.trainer.steps]
+        for run in training if steps_done.rest else at_epoch_end:
+            training[run].wait()
+        seconds = time.perf_counter() - start
+        for engine in training.values():
+            engine.trainer.seconds += seconds
+        for run in at_epoch_end:
+            event = _finish_epoch(run, training[run].trainer)
+            yield event
+            training[run].wait_for_caller()
+            if isinstance(event, Diverged) or training[run].trainer.finished:
+                del training[run]
+        if steps_done.rest and training:
+            yield AtRest()
 
 
-def _finish_epoch(trainer: Trainer) -> TrainingEpoch | Diverged:
-    """Read the totals, and stand at the start of the next epoch."""
-    number = trainer.epoch
-    loss, wrong, seen, good = trainer.totals.tolist()
-    lr = trainer.recipe.lr_at(number, min(int(good), trainer.steps - 1), trainer.steps)
-    if good < trainer.steps:
-        return Diverged("the loss is", number, int(good), lr)
-    if not trainer.finite:
-        return Diverged("the weights are", number, trainer.steps - 1, lr)
-    epoch = TrainingEpoch(number, loss / seen, wrong / seen, lr, int(seen), trainer.seconds, *_solves(trainer))
+def _finish_epoch(run: int, trainer: Trainer) -> EpochDone | Diverged:
+    """Read the epoch's totals and move the trainer to the start of the next epoch."""
+    number, last = trainer.epoch, trainer.steps - 1
+    loss, wrong, images, finite_steps = trainer.totals.tolist()
+    step = min(int(finite_steps), last)
+    lr = trainer.recipe.lr_at(number, step, trainer.steps)
+    if finite_steps < trainer.steps or not trainer.weights_are_finite:
+        what = "the loss is" if finite_steps < trainer.steps else "the weights are"
+        return Diverged(run, f"{what} not finite at epoch {number + 1}, step {step + 1}, lr {lr:g}")
+    solves = _average_solves(trainer)
+    epoch = TrainingEpoch(number, loss / images, wrong / images, lr, int(images), trainer.seconds, *solves)
     trainer.epoch += 1
     trainer.begin_epoch()
-    return epoch
+    return EpochDone(run, epoch)
 
 
-def _solves(trainer: Trainer) -> tuple[float, float, float] | tuple[None, None, None]:
-    """What the epoch's solves took: the share that failed, and evaluations of f, summed over the periods."""
-    if not trainer.tallies:
+def _average_solves(trainer: Trainer) -> tuple[float, float, float] | tuple[None, None, None]:
+    """The epoch's share of solves that did not converge and its evaluations of f, summed over the periods."""
+    if not trainer.solver_stats:
         return None, None, None
-    read = [tally.read() for tally in trainer.tallies]
+    read = [stats.read() for stats in trainer.solver_stats]
     sums = torch.tensor([sum(values) for values in zip(*read, strict=True)], dtype=torch.float64)
     unconverged, evaluations, backward, _ = (trainer.ranks.sum(sums) / trainer.ranks.world).tolist()
     return unconverged / len(read), evaluations, backward

@@ -1,4 +1,4 @@
-"""Several processes that train one network together."""
+"""Several processes ("ranks") that train one network together."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class _Sum(torch.autograd.Function):
         return _Sum.apply(grad)
 
 
-class Shared(BatchReducer):
-    """A batch of which every rank holds a share."""
+class RankReducer(BatchReducer):
+    """Reduces over a batch of which every rank holds a share."""
 
     def mean(self, part: Tensor, count: float) -> tuple[Tensor, Tensor]:
         total, counts = self.sum(torch.cat([part * count, part.new_tensor([count])])).split([len(part), 1])
@@ -48,7 +48,7 @@ class Shared(BatchReducer):
         return _Sum.apply(part)
 
     def max(self, part: Tensor) -> Tensor:
-        largest = part.nan_to_num(nan=torch.inf)  # what a maximum makes of NaN depends on the order of the ranks
+        largest = part.nan_to_num(nan=torch.inf)  # the maximum of a NaN would depend on the order of the ranks
         dist.all_reduce(largest, dist.ReduceOp.MAX)
         return largest
 
@@ -58,25 +58,26 @@ class Shared(BatchReducer):
 
 @dataclass(frozen=True)
 class Ranks:
-    """Which of how many processes this is; one alone is the ordinary case. Only rank 0 writes."""
+    """The number of this process (`rank`) among `world`; by default it is alone. Only rank 0 writes files."""
 
     rank: int = 0
     world: int = 1
-    wrapped: list[nn.Module] = field(default_factory=list, compare=False, repr=False)  # what `wrap` gave
+    wrapped: list[nn.Module] = field(default_factory=list, compare=False, repr=False)  # by `wrap`
 
     @property
     def writes(self) -> bool:
+        """Whether this process writes files and talks to the user."""
         return self.rank == 0
 
     def wrap(self, network: nn.Module, sync_norm: bool = False) -> nn.Module:
-        """The network whose backward pass averages gradients over all ranks.
+        """Return the network in a form whose backward pass averages gradients over all ranks.
 
-        In training its solvers judge the batch of all ranks, so that all take the same steps; with `sync_norm`
-        its batch norms take the statistics of that batch too. In evaluation a rank asks nobody.
+        In training its solvers decide by the batch of all ranks, so that every rank takes the same steps; with
+        `sync_norm` its batch norms use the statistics of that batch too. Evaluation needs no other rank.
         """
         if self.world == 1:
             return network
-        reducer = Shared()
+        reducer = RankReducer()
         for module in network.modules():
             if isinstance(module, OdePeriod):
                 module.solver = replace(module.solver, reducer=reducer)
@@ -85,52 +86,50 @@ class Ranks:
         self.wrapped.append(DistributedDataParallel(network))
         return self.wrapped[-1]
 
-    def part(self) -> None:
-        """Empty what `wrap` gave, which is of no use without the others and would keep their group in being.
+    def release(self) -> None:
+        """Empty the networks that `wrap` returned, because each of them keeps the process group alive.
 
-        A group's threads end with the last who knows it. One that is left while Python ends takes its process down
-        with SIGABRT when it frees its last tensor (pytorch issue 190489), and a traceback may know a network for as
-        long. It must not end with DistributedDataParallel's reducer either: that joins the threads under the
-        interpreter's lock, for which they may be waiting (56297).
+        A group's threads end with its last reference. If one remains while Python ends, as in a traceback, its
+        process dies of SIGABRT when it frees its last tensor (pytorch issue 190489). The last reference must not be
+        DistributedDataParallel's reducer either: it joins the threads while it holds the interpreter's lock, for
+        which they may be waiting (56297).
         """
         for wrapped in self.wrapped:
             vars(wrapped).clear()
         self.wrapped.clear()
 
     def check_share(self, images: int) -> None:
-        """Refuse a batch that leaves a rank without an image."""
+        """Raise InputError if a batch of so many images leaves a rank without one."""
         if images < self.world:
-            raise InputError(
-                f"the last batch of an epoch has {images} images for {self.world} ranks; "
-                "change the recipe's batch or say drop_last=on"
-            )
+            given = f"the last batch of an epoch has {images} images for {self.world} ranks"
+            raise InputError(f"{given}; change the recipe's batch or its drop_last")
 
     def sum(self, values: Tensor) -> Tensor:
-        """The sum over all ranks."""
-        return Shared().sum(values) if self.world > 1 else values
+        """Return the sum over all ranks."""
+        return RankReducer().sum(values) if self.world > 1 else values
 
-    def most(self, value: int) -> int:
-        """The largest value of any rank, exchanged between the processes' hosts: no device is waited for."""
-        return int(Shared().max(torch.tensor(float(value)))) if self.world > 1 else value
+    def largest(self, value: int) -> int:
+        """Return the largest value of any rank. It is exchanged by the CPUs, so that no GPU is waited for."""
+        return int(RankReducer().max(torch.tensor(float(value)))) if self.world > 1 else value
 
-    def first(self, act: Callable[[], T]) -> T:
-        """What `act` gave on rank 0, where alone it is called; an InputError there is every rank's."""
+    def from_rank_0(self, act: Callable[[], T]) -> T:
+        """Call `act` on rank 0 alone and return its result on every rank; an InputError is raised on every rank."""
         if self.world == 1:
             return act()
-        told: list[Any] = [None, None]
+        answer: list[Any] = [None, None]  # the result, or the error's message
         if self.rank == 0:
             try:
-                told[0] = act()
+                answer[0] = act()
             except InputError as error:
-                told[1] = str(error)
-        dist.broadcast_object_list(told, device=torch.device("cpu"))
-        if told[1] is not None:
-            raise InputError(told[1])
-        return told[0]
+                answer[1] = str(error)
+        dist.broadcast_object_list(answer, device=torch.device("cpu"))
+        if answer[1] is not None:
+            raise InputError(answer[1])
+        return answer[0]
 
     @torch.no_grad()
-    def follow(self, tensors: Iterable[Tensor]) -> None:
-        """Copy rank 0's values into every rank's."""
+    def copy_from_rank_0(self, tensors: Iterable[Tensor]) -> None:
+        """Overwrite every rank's tensors with those of rank 0."""
         if self.world > 1:
             for tensor in tensors:
                 value = tensor.contiguous()
@@ -140,9 +139,9 @@ class Ranks:
 
 @contextmanager
 def join(device: torch.device) -> Iterator[tuple[Ranks, torch.device]]:
-    """Join the other ranks if torchrun started this process, each with a device of its own, and leave them again.
+    """Join the other ranks if torchrun started this process, and leave them at the end.
 
-    A process group that is there already is used, and left as it was.
+    Yields the ranks and this rank's own device. A process group that exists already is used and not destroyed.
     """
     world = _whole_number("WORLD_SIZE", 1, low=1)
     if world == 1:
@@ -156,44 +155,38 @@ def join(device: torch.device) -> Iterator[tuple[Ranks, torch.device]]:
     if rank >= world:
         raise InputError(f"RANK={rank} given of WORLD_SIZE={world}; it must be a whole number from 0 to {world - 1}")
     if device.type == "cuda":
-        device = _own_gpu(local, local_ranks)
+        if local_ranks > (gpus := torch.cuda.device_count()):
+            given = f"{local_ranks} ranks given for the {gpus} GPU(s) of this machine"
+            raise InputError(f"{given}; start at most {gpus}, or train on the device cpu")
+        device = torch.device("cuda", local)
         torch.cuda.set_device(device)
     started = not dist.is_initialized()
     if started:
-        _meet(device)
+        _start_process_group(device)
     ranks = Ranks(dist.get_rank(), dist.get_world_size())
     try:
         yield ranks, device
         if started:
-            dist.barrier()  # none hangs up while another still reads
+            dist.barrier()  # no rank leaves while another still reads from it
     finally:
-        ranks.part()
+        ranks.release()
         if started:
             dist.destroy_process_group()
 
 
 def _whole_number(name: str, default: int = 0, low: int = 0) -> int:
-    """Of a variable that torchrun sets."""
+    """Read a whole number from a variable that torchrun sets."""
     text = os.environ.get(name, str(default))
     if not (text.isascii() and text.isdigit() and int(text) >= low):
         raise InputError(f"{name}={text} given; it must be a whole number from {low} on, or be left to torchrun")
     return int(text)
 
 
-def _own_gpu(local: int, ranks: int) -> torch.device:
-    here = torch.cuda.device_count()
-    if ranks > here:
-        raise InputError(
-            f"{ranks} ranks given for the {here} GPU(s) of this machine; start at most {here}, or say --device cpu"
-        )
-    return torch.device("cuda", local)
-
-
-def _meet(device: torch.device) -> None:
-    """Start a process group; under a name of its own in the store, where an earlier one's addresses remain."""
+def _start_process_group(device: torch.device) -> None:
+    """Start a process group under a number of its own, because the store still holds an earlier group's addresses."""
     store, rank, world = next(iter(rendezvous("env://")))
-    meeting = (store.add("rkcnn/joined", 1) - 1) // world
+    number = (store.add("rkcnn/joined", 1) - 1) // world
     backend, bound = ("cpu:gloo,cuda:nccl", device) if device.type == "cuda" else ("gloo", None)
     dist.init_process_group(
-        backend, store=PrefixStore(f"rkcnn/{meeting}", store), rank=rank, world_size=world, device_id=bound
+        backend, store=PrefixStore(f"rkcnn/{number}", store), rank=rank, world_size=world, device_id=bound
     )

@@ -1,7 +1,8 @@
-"""How a network is trained: named values in one place. Imports no torch."""
+"""Recipes: how a network is trained, as named values in one place. Imports no torch."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from difflib import get_close_matches
 from math import isfinite
@@ -18,10 +19,10 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that decides what a run computes, beside its data, network and seed.
+    """Everything that decides what a run computes, apart from its data, network and seed.
 
-    `steps` divides lr by 10 when each milestone's epochs are done; `triangle` rises from 0 to lr at `peak` of the
-    run and falls to 0 at its end, step by step.
+    The schedule `steps` divides lr by 10 after each milestone's epochs; `triangle` raises it, step by step, from 0 to
+    lr at the fraction `peak` of the run, and lowers it to 0 at the end.
     """
 
     name: str
@@ -33,69 +34,50 @@ class Recipe:
     peak: float = 0.25
     momentum: float = 0.9
     nesterov: bool = False
-    weight_decay: float = 0.0  # on every parameter, norms and biases too
+    weight_decay: float = 0.0  # on every parameter, also those of norms and biases
     dropout: float = 0.0
     label_smoothing: float = 0.0
     padding: int = 0
     flip: bool = False
     cutout: int = 0
     drop_last: bool = False
-    init: str = "frame"  # torch's defaults for one period, He and Xavier for several
-    average: float = 0.0  # decay of the running average of the weights that is evaluated; 0 evaluates the weights
+    init: str = "frame"  # frame: torch's defaults for one period, He and Xavier for several
+    average: float = 0.0  # decay of a running average of the weights, which is then evaluated; 0: none
     precision: str = "fp32"
-    sync_norm: bool = False  # batch norm takes the statistics of all ranks, not of each rank's share of the batch
-    most_steps: int = 0  # an epoch ends after so many, where it would be longer; 0 sets no end
+    sync_norm: bool = False  # batch norm uses the batch of all ranks, not each rank's share of it
+    most_steps: int = 0  # the most steps of an epoch; 0: as many as the data has
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise InputError(
-                    f"recipe {self.name}: {name}={getattr(self, name)} given; it is one of {', '.join(choices)}"
-                )
-        bounds: dict[str, tuple[float, float]] = {
-            "epochs": (1, 1e6),
-            "batch": (1, 1e7),
-            "lr": (0, 1e4),
-            "peak": (0, 1),
-            "momentum": (0, 1),
-            "weight_decay": (0, 1e3),
-            "dropout": (0, 0.999),
-            "label_smoothing": (0, 1),
-            "padding": (0, 1e3),
-            "cutout": (0, 1e4),
-            "most_steps": (0, 1e9),
-            "average": (0, 0.999999),
-        }
-        for name, (low, high) in bounds.items():
-            value = getattr(self, name)
+            if (value := getattr(self, name)) not in choices:
+                raise InputError(f"recipe {self.name}: {name}={value} given; it is one of {', '.join(choices)}")
+        counts = {"epochs": 1e6, "batch": 1e7}
+        amounts = {"lr": 1e4, "weight_decay": 1e3, "padding": 1e3, "cutout": 1e4, "most_steps": 1e9}
+        shares = {"peak": 1, "momentum": 1, "label_smoothing": 1, "dropout": 0.999, "average": 0.999999}
+        for name, high in (counts | amounts | shares).items():
+            low, value = int(name in counts), getattr(self, name)
             if not isfinite(value) or not low <= value <= high:
-                raise InputError(f"recipe {self.name}: {name}={value} given; it must be from {low:g} to {high:g}")
+                raise InputError(f"recipe {self.name}: {name}={value} given; it must be from {low} to {high:g}")
         if min(self.milestones, default=1) < 1:
             given = "_".join(map(str, self.milestones))
             raise InputError(f"recipe {self.name}: milestones={given} given; each must be a number of epochs from 1 on")
 
     def lr_at(self, epoch: int, step: int, steps: int) -> float:
-        """The learning rate of a step of an epoch of that many steps."""
+        """Return the learning rate of one step in an epoch of `steps` steps."""
         if self.schedule == "steps":
             return self.lr * 0.1 ** sum(epoch >= milestone for milestone in self.milestones)
         done = (epoch + step / steps) / self.epochs
         return self.lr * (done / self.peak if done < self.peak else (1 - done) / (1 - self.peak))
 
     def changes(self) -> dict[str, Any]:
-        """The fields that were overridden, compared with the recipe of that name."""
-        own = RECIPES[self.name]
-        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != getattr(own, f.name)}
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """Return the fields that differ from the recipe of that name."""
+        named = RECIPES.get(self.name, self)
+        return {name: value for name, value in asdict(self).items() if value != getattr(named, name)}
 
     def __str__(self) -> str:
-        """As mini,epochs=2: the recipe's name and the fields that were overridden."""
-        named = RECIPES.get(self.name, self)
-        values = {
-            field.name: (_text(getattr(self, field.name)), _text(getattr(named, field.name))) for field in fields(self)
-        }
-        return ",".join([self.name, *(f"{name}={ours}" for name, (ours, theirs) in values.items() if ours != theirs)])
+        """Return the recipe's name and the fields that differ, as in mini,epochs=2."""
+        texts = ("_".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in self.changes().values())
+        return ",".join([self.name, *map("=".join, zip(self.changes(), texts, strict=True))])
 
 
 def paper_mnist() -> Recipe:
@@ -131,7 +113,7 @@ def paper_svhn() -> Recipe:
     """The paper on SVHN (SPEC 5): 40 epochs of 604,388 images, dropout 0.2, lr / 10 at 20 and 30, no augmentation.
 
     rkcnn train RKCNN-I-2_2_2@k=120 --data svhn+extra --recipe paper-svhn
-    About 2 hours on one H200, reckoned from paper-cifar's 10 ms for a quarter of the batch, not timed.
+    About 2 hours on one H200: not timed, but estimated from paper-cifar's 10 ms for a quarter of the batch.
     The paper: 1.64 % (best epoch, mean of 3).
     """
     return Recipe(
@@ -140,7 +122,7 @@ def paper_svhn() -> Recipe:
 
 
 def mini() -> Recipe:
-    """Real digits in about two minutes on two CPU cores: the bundled 10,000 images of mnist-mini.
+    """Real digits in about two minutes on two CPU cores, with the bundled 10,000 images of mnist-mini.
 
     rkcnn train
     1.30 % of 2,000 held-out digits in the last epoch, in 1:17 (one run, seed 0; results/mnist-mini).
@@ -149,7 +131,7 @@ def mini() -> Recipe:
 
 
 def fast_cifar() -> Recipe:
-    """CIFAR-10 in a few minutes on one GPU: large batch, triangular lr, label smoothing, cutout, bf16.
+    """CIFAR-10 in a few minutes on one GPU: a large batch, a triangular lr, label smoothing, cutout and bf16.
 
     rkcnn train RKCNN-I-2_2_2@k=120 --data cifar10 --recipe fast-cifar
     92 s on one H200, of which 28 s compiling; 5.86 % in the last epoch (one run, seed 0; results/cifar10).
@@ -172,16 +154,16 @@ def fast_cifar() -> Recipe:
 
 
 def fast_mnist() -> Recipe:
-    """The paper's MNIST recipe in an eighth of its epochs, for a first look at a table.
+    """The paper's MNIST recipe with an eighth of its epochs, for a first look at a table.
 
     rkcnn train RKCNN-R-2@k=32 --data mnist --recipe fast-mnist
-    45 s of steps for ten runs side by side on one H200; this gave 0.41 % (last epoch, five seeds).
+    45 s of steps for ten runs side by side on one H200; 0.41 % in the last epoch (five seeds).
     """
     return replace(paper_mnist(), name="fast-mnist", epochs=20, milestones=(8, 13, 17))
 
 
 def fast_svhn() -> Recipe:
-    """fast-cifar for digits, which must not be flipped, on the 73,257 images of SVHN's training set.
+    """fast-cifar without flips, which would spoil digits, for the 73,257 images of SVHN's training set.
 
     rkcnn train RKCNN-I-2_2_2@k=120 --data svhn --recipe fast-svhn
     About a minute on one H200 at fast-cifar's 30,500 images/s. Its error is not measured yet.
@@ -190,61 +172,46 @@ def fast_svhn() -> Recipe:
 
 
 def smoke() -> Recipe:
-    """Forty small steps: shows that a network trains, and says nothing about how well.
+    """Forty small steps that show that a network trains, and not how well.
 
     rkcnn train RKCNN-R-2@k=32 --data mnist-mini --recipe smoke
-    Seconds, at 75 to 90 % wrong.
+    A few seconds; 75 to 90 % of the answers are wrong.
     """
     return Recipe("smoke", epochs=1, batch=32, lr=0.1, padding=4, drop_last=True, most_steps=40)
 
 
-RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe
-    for recipe in (
-        paper_mnist(),
-        paper_cifar(),
-        paper_svhn(),
-        mini(),
-        fast_mnist(),
-        fast_cifar(),
-        fast_svhn(),
-        smoke(),
-    )
-}
-
-
-def _text(value: object) -> str:
-    return "_".join(map(str, value)) if isinstance(value, tuple) else str(value)
+_ALL = (paper_mnist(), paper_cifar(), paper_svhn(), mini(), fast_mnist(), fast_cifar(), fast_svhn(), smoke())
+RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ALL}
 
 
 def recipe_of(name: str, changes: dict[str, str] | None = None) -> Recipe:
-    """A named recipe with some of its fields changed, each given as text."""
+    """Return a named recipe with some of its fields changed, each given as text."""
     if name not in RECIPES:
-        near = get_close_matches(name, RECIPES, 1)
-        hint = f" (did you mean {near[0]}?)" if near else ""
-        raise InputError(f"no recipe {name!r}{hint}; recipes are {', '.join(RECIPES)}")
+        raise InputError(f"no recipe {name!r}{_hint(name, RECIPES)}; recipes are {', '.join(RECIPES)}")
     return replace(RECIPES[name], **{field: _read(field, text) for field, text in (changes or {}).items()})
 
 
+def _hint(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, list(known), 1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
 def _read(field: str, text: str) -> Any:
-    kinds = {f.name: f.type for f in fields(Recipe) if f.name != "name"}
+    """Convert text to the type of a recipe's field."""
+    kinds = {each.name: str(each.type) for each in fields(Recipe) if each.name != "name"}
     if field not in kinds:
-        near = get_close_matches(field, kinds, 1)
-        hint = f" (did you mean {near[0]}?)" if near else ""
-        raise InputError(f"a recipe has no field {field!r}{hint}; its fields are {', '.join(kinds)}")
+        raise InputError(f"a recipe has no field {field!r}{_hint(field, kinds)}; its fields are {', '.join(kinds)}")
+    convert, wanted = _CONVERTERS[kinds[field]]
     try:
-        match kinds[field]:
-            case "int":
-                return int(text)
-            case "float":
-                return float(text)
-            case "bool":
-                return {"on": True, "true": True, "off": False, "false": False}[text.lower()]
-            case "str":
-                return text
-            case _:
-                return tuple(int(number) for number in text.split("_") if number)
+        return convert(text)
     except (ValueError, KeyError):
-        wanted = {"int": "a whole number", "float": "a number", "bool": "on or off"}
-        kind = wanted.get(str(kinds[field]), "whole numbers joined by _")
-        raise InputError(f"recipe field {field}={text} given; it must be {kind}") from None
+        raise InputError(f"recipe field {field}={text} given; it must be {wanted}") from None
+
+
+_CONVERTERS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "int": (int, "a whole number"),
+    "float": (float, "a number"),
+    "bool": (lambda text: {"on": True, "true": True, "off": False, "false": False}[text.lower()], "on or off"),
+    "str": (str, "text"),
+    "tuple[int, ...]": (lambda text: tuple(int(n) for n in text.split("_") if n), "whole numbers joined by _"),
+}

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent with momentum, as whole-list operations that a CUDA graph can hold."""
+"""Stochastic gradient descent with momentum, as operations on whole lists of tensors that a CUDA graph can hold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 class SGD:
     """g <- g + decay p,  b <- m b + g,  p <- p - lr (b, or g + m b with Nesterov): torch.optim.SGD's rule.
 
-    torch's own needs its lr as a number, which a captured graph would freeze; here it is a tensor on the device.
+    torch's own takes lr as a number, which a captured graph would freeze; here it is a tensor on the device.
     """
 
     def __init__(self, parameters: Iterable[Tensor], momentum: float, nesterov: bool, weight_decay: float) -> None:
@@ -21,6 +21,7 @@ class SGD:
 
     @torch.no_grad()
     def step(self, lr: Tensor) -> None:
+        """Update every parameter by its gradient; a missing gradient counts as zero."""
         grads = [p.grad if p.grad is not None else torch.zeros_like(p) for p in self.parameters]
         if self.weight_decay:
             grads = list(torch._foreach_add(grads, self.parameters, alpha=self.weight_decay))

@@ -1,9 +1,8 @@
-"""One run in progress: everything that a step reads and changes."""
+"""A network in training: everything that a step reads and changes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -19,22 +18,12 @@ from rkcnn.model.period import Period
 from rkcnn.model.solver_stats import SolverStats
 
 
-@dataclass(frozen=True)
-class Precision:
-    """fp32, tf32 or bf16: what autocast and the matrix units may do."""
-
-    name: str
-
-    def autocast(self, device: torch.device) -> torch.autocast:
-        return torch.autocast(device.type, dtype=torch.bfloat16, enabled=self.name == "bf16")
-
-
 class Trainer:
     """A network, its optimiser and its batches at a position (epoch, step).
 
-    What happens at a step is a function of the weights, the buffers and (seed, epoch, step) alone: no random state
-    has to be kept. `totals` holds the epoch so far of all ranks, on the device: loss, wrong, seen, and how many steps
-    had a finite loss, which stops counting at the first that had not.
+    A step depends on the weights, the buffers and (seed, epoch, step) alone, so no random state has to be saved.
+    `totals` sums over the epoch so far and over all ranks, on the device: loss, wrong answers, images, and the number
+    of steps before the first loss that was not finite.
     """
 
     def __init__(
@@ -64,46 +53,49 @@ class Trainer:
         )
         self.ranks.check_share(self.batches.whole(self.steps - 1))
         self.model = self.ranks.wrap(self.network, recipe.sync_norm)
-        self.loss: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = self.forward  # or that, compiled
+        self.loss: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = self.forward  # or its compiled form
         self.sgd = SGD(self.network.parameters(), recipe.momentum, recipe.nesterov, recipe.weight_decay)
         self.averaged = [p.detach().clone() for p in self.network.parameters()] if recipe.average else []
         self.epoch = self.step = 0
-        self.seconds = 0.0  # that the epoch took so far
-        self.tallies: list[SolverStats] = [
-            m.solver_stats for m in self.network.modules() if isinstance(m, Period) and m.solver_stats is not None
+        self.seconds = 0.0  # of training steps in this epoch so far
+        periods = [module for module in self.network.modules() if isinstance(module, Period)]
+        self.solver_stats: list[SolverStats] = [
+            period.solver_stats for period in periods if period.solver_stats is not None
         ]
         self.lr = torch.zeros((), device=device)
         self.totals = torch.zeros(4, dtype=torch.float64, device=device)
 
     @property
     def steps(self) -> int:
+        """The number of steps in an epoch."""
         return min(len(self.batches), self.recipe.most_steps or len(self.batches))
 
     @property
     def finished(self) -> bool:
+        """Whether every epoch of the recipe is done."""
         return self.epoch >= self.recipe.epochs
 
     @property
-    def sound(self) -> bool:
-        """Whether every loss of the epoch so far was finite, and all weights are; asks the device."""
-        return int(self.totals[3]) == self.step and self.finite
+    def is_finite(self) -> bool:
+        """Whether every loss of the epoch so far was finite and all weights are; waits for the device."""
+        return int(self.totals[3]) == self.step and self.weights_are_finite
 
     @property
-    def finite(self) -> bool:
-        """Whether every weight and every statistic of a norm is: a last step can break them unseen by any loss."""
+    def weights_are_finite(self) -> bool:
+        """Whether all weights and statistics of norms are finite: after an epoch's last step no loss shows it."""
         tensors = [t.detach() for t in (*self.network.parameters(), *self.network.buffers()) if t.is_floating_point()]
         return bool(torch.stack(torch._foreach_norm(tensors, torch.inf)).isfinite().all())
 
     def state(self) -> list[Tensor]:
-        """Every tensor that a step changes."""
+        """Return every tensor that a step changes."""
         network = [*self.network.parameters(), *self.network.buffers()]
         return [*network, *self.sgd.buffers, *self.averaged, self.totals]
 
     def forward(self, indices: Tensor, drawn: Tensor) -> tuple[Tensor, Tensor]:
-        """The summed loss of those images with those draws, and (loss, wrong, seen) for the totals."""
+        """Return the summed loss of the images, augmented as drawn, and (loss, wrong, images) for the totals."""
         batch = self.batches.make(indices, drawn)
         pixels = batch.pixels.contiguous(memory_format=self.layout)
-        with Precision(self.recipe.precision).autocast(self.device):
+        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.recipe.precision == "bf16"):
             logits = self.model(pixels)
         losses = F.cross_entropy(
             logits.float(), batch.labels, reduction="sum", label_smoothing=self.recipe.label_smoothing
@@ -114,7 +106,7 @@ class Trainer:
         return losses, facts
 
     def learn(self, indices: Tensor, drawn: Tensor) -> None:
-        """One step on those images with those draws: the only code that trains, whatever engine runs it."""
+        """Take one step on the images, augmented as drawn: the only code that trains, whatever engine runs it."""
         losses, facts = self.loss(indices, drawn)
         whole = len(indices) if self.ranks.world == 1 else self.batches.whole(self.step)
         for parameter in self.network.parameters():
@@ -128,13 +120,14 @@ class Trainer:
             self.totals[3] += self.totals[0].isfinite()
 
     def begin_epoch(self) -> None:
+        """Set the position, the clock, the totals and the solvers' counts to the start of an epoch."""
         self.step, self.seconds = 0, 0.0
         self.totals.zero_()
-        for tally in self.tallies:
-            tally.reset()
+        for stats in self.solver_stats:
+            stats.reset()
 
     def prepare(self) -> tuple[Tensor, Tensor]:
-        """Set the learning rate, and the seed where the step draws dropout masks; the step's images and draws."""
+        """Set the learning rate and, with dropout, the seed of the next step; return its images and draws."""
         if not self.network.training:  # walking the modules at every step would cost as much as a graph's launch
             self.network.train()
         self.lr.fill_(self.recipe.lr_at(self.epoch, self.step, self.steps))
@@ -144,7 +137,7 @@ class Trainer:
 
 
 def _mixed(*words: int) -> int:
-    """One seed out of several numbers (splitmix64's mixing)."""
+    """Mix several numbers into one seed, by splitmix64."""
     state = 0
     for word in words:
         state = (state + word + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF

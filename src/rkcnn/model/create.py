@@ -1,9 +1,11 @@
-"""Create a network from its name."""
+"""Create a network from its name, with initial weights."""
 
 from __future__ import annotations
 
+from torch import nn
+
 from rkcnn.error import InputError
-from rkcnn.model.initialise import initialise
+from rkcnn.model.layers import Conv
 from rkcnn.model.network import Network
 from rkcnn.model.period import load_class
 from rkcnn.model.published.network import Published
@@ -31,8 +33,7 @@ def create_model(
     original = original_of(name)
     network: Network | Published
     if original is not None and original.network:
-        build = load_class(f"published.{original.network}")
-        network = build(classes, channels, dropout, **original.arguments)
+        network = load_class(original.network)(classes, channels, dropout, **original.arguments)
     else:
         try:
             spec = parse(original.same_as if original else name)
@@ -44,3 +45,24 @@ def create_model(
         network.name = original.name
     initialise(network, init)
     return network
+
+
+def initialise(network: nn.Module, how: str = "frame") -> None:
+    """Draw He's and Xavier's initial weights, or keep torch's, which are drawn already (docs/spec.md, 5).
+
+    Convolutions come from N(0, 2 / fan-in), linear layers from Xavier's rule with zero bias. Norms (1, 0) and
+    convolution biases keep torch's defaults: the authors' convolutions have no bias.
+    """
+    one_period = isinstance(network, Network) and network.spec.periods == 1
+    if how == "torch" or (how == "frame" and one_period):
+        return
+    for module in network.modules():
+        if any(weight.is_meta for weight in module.parameters(recurse=False)):
+            continue  # meta tensors hold no numbers, and drawing takes a millisecond each
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, mode="fan_in", nonlinearity="relu")
+            if isinstance(module, Conv):
+                module.scale_blocks()
+        elif isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            nn.init.zeros_(module.bias)

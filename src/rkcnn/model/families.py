@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from rkcnn.model.look import AMBER, BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY, Look, choose_looks
+from rkcnn.model.look import (  # fmt: skip
+    AMBER,
+    BLACK,
+    BLUE,
+    BROWN,
+    GREEN,
+    GREY,
+    OLIVE,
+    ORANGE,
+    PINK,
+    PURPLE,
+    SKY,
+    WINE,
+    Look,
+    choose_looks,
+)
 from rkcnn.solvers.methods import ADAMS, ADAMS_STARTERS, EMBEDDED, IMPLICIT, METHODS, SOLVERS
 
 Value = int | float | bool | str | None
-Options = Mapping[str, "Value | ByPeriods"]
-"""Options of a network's name, with their defaults."""
-
-
-class ByPeriods(NamedTuple):
-    """A default that differs between networks of one period and of several."""
-
-    one: Value
-    several: Value
-
-
-class Bound(NamedTuple):
-    """The smallest number that works, or one that must divide another; and why."""
-
-    number: int
-    why: str = ""
-
-
-ONE = Bound(1)
+Defaults = Mapping[str, Value | tuple[Value, Value]]
+"""Options with their defaults; two values are those of networks with one period and with several."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +63,10 @@ class Variant:
 
     solver: str | None = None  # the numerical method that is applied to f
     steps: int | None = 1  # default r; None where a period has no time-steps
-    least_steps: Bound = ONE
-    least_stages: Bound = ONE
-    divisor: Bound = ONE  # every k must be a multiple of it
-    options: Options = field(default_factory=dict)
+    least_steps: tuple[int, str] = (1, "")  # and why
+    least_stages: tuple[int, str] = (1, "")  # and why
+    divisor: tuple[int, str] = (1, "")  # a number of which every k must be a multiple, and why
+    options: Defaults = field(default_factory=dict)  # beside those that all networks have
     title: str = ""  # in tables and figures, where it is not the family's
     look: Look | None = None  # in figures, where it is not the family's
 
@@ -79,7 +77,7 @@ class Family:
 
     name: str
     about: str
-    period: str  # file:Class in model/steps: what happens in a period
+    period: str  # file:Class in rkcnn.model: what happens in a period
     title: str = ""  # what the paper calls it, if not by its name
     variants: Mapping[str, Variant] = field(default_factory=lambda: {"": Variant()})
     staged: bool = False  # its name has a list of stages
@@ -88,10 +86,10 @@ class Family:
 
 
 def _solved_by(method: str) -> Variant:
-    """A variant that applies a method to f; which options it has follows from the method."""
-    options: dict[str, Value | ByPeriods] = {}
+    """Return the variant that applies a method to f; which options it has follows from the method."""
+    options: dict[str, Value | tuple[Value, Value]] = {}
     if method in IMPLICIT or method == "abm":
-        options["tol"] = ByPeriods(0.5, 0.9)  # the paper, sections 4.1.1 and 4.1.2
+        options["tol"] = (0.5, 0.9)  # the paper, sections 4.1.1 and 4.1.2
     if method in EMBEDDED:
         options["tol"] = None  # steps are fixed unless a tolerance is given
     if method == "abm":
@@ -100,124 +98,69 @@ def _solved_by(method: str) -> Variant:
         options["adjoint"] = False
     if method not in ADAMS:
         return Variant(method, options=options)
-    least = Bound(ADAMS_STARTERS + 1, "with fewer steps it never leaves its starter")
+    least = ADAMS_STARTERS + 1, "with fewer steps it never leaves its starter"
     return Variant(method, 4 if method == "ab" else 3, least, options=options)
 
 
 _ANY_SOLVER = {"": _solved_by("rk4_38"), **{name: _solved_by(name) for name in SOLVERS}}
 _RUNGE_KUTTA = {name: _ANY_SOLVER[name] for name in METHODS}
-_SONODE_EULER = replace(_ANY_SOLVER["euler"], steps=2, least_steps=Bound(2, "in a single step f never reaches y"))
-_TWO_STEPS = Variant(steps=2, least_steps=Bound(2, "a single step is a scaled residual block"))
-_TWO_STAGES = Bound(2, "Phase II renews each stage from the others")
-_PHASE_2: Options = {"merge": "sum", "sweeps": 1, "y": True, "shared": False}
-_BOTTLENECK = Variant(divisor=Bound(4, "its bottleneck has k/4 channels"))
-_HALVES = Variant(divisor=Bound(2, "it splits its channels in two"))
+_ADAMS = {name: _ANY_SOLVER[name] for name in ADAMS}
+_AUGMENTED = {name: replace(each, options={**each.options, "p": 1}) for name, each in _ANY_SOLVER.items()}
+_SECOND_ORDER_EULER = replace(_ANY_SOLVER["euler"], steps=2, least_steps=(2, "in a single step f never reaches y"))
+_TWO_STEPS = Variant(steps=2, least_steps=(2, "a single step is a scaled residual block"))
 _NO_STEPS = Variant(steps=None)
-_CLIQUE = Variant(steps=None, least_stages=_TWO_STAGES, options={"sweeps": 1})
-
-FAMILIES: dict[str, Family] = {
-    family.name: family
-    for family in (
-        Family(
-            "RKCNN",
-            "learned Runge–Kutta steps (the paper)",
-            "rkcnn:RKCNN",
-            variants={
-                "E": Variant(options={"merge": "sum"}, title="RKCNN-E", look=Look(SKY, "o")),
-                "I": Variant(least_stages=_TWO_STAGES, options=_PHASE_2, title="RKCNN-I", look=Look(BLUE, "s")),
-                "R": Variant(least_stages=_TWO_STAGES, options=_PHASE_2, title="RKCNN-R", look=Look(GREEN, "D")),
-            },
-            staged=True,
-            norm="bn",
-        ),
-        Family(
-            "ResNet",
-            "pre-activation residual blocks (He et al. 2016)",
-            "resnet:ResNet",
-            variants={"": Variant(), "bottleneck": _BOTTLENECK},
-            look=Look(ORANGE, "^"),
-        ),
-        Family("RKNN", "a Runge–Kutta step of f(y)", "ode:Rknn", "", _RUNGE_KUTTA, look=Look(AMBER, "v")),
-        Family("RKNet", "a Runge–Kutta step of f(t, y)", "ode:OdeNet", "RK-Net", _RUNGE_KUTTA, look=Look(PINK, "<")),
-        Family(
-            "ODENet",
-            "an Adams method on f(t, y) (Chen et al. 2018)",
-            "ode:OdeNet",
-            "ODE-Net",
-            {name: _ANY_SOLVER[name] for name in ADAMS},
-            look=Look(BLACK, ">"),
-        ),
-        Family(
-            "SONODE",
-            "second-order neural ODE (Norcliffe et al. 2020)",
-            "sonode:Sonode",
-            variants={**_ANY_SOLVER, "euler": _SONODE_EULER},
-            look=Look(AMBER, "p", 8),
-        ),
-        Family(
-            "ANODE",
-            "augmented neural ODE (Dupont et al. 2019)",
-            "anode:Anode",
-            variants={name: replace(v, options={**v.options, "p": 1}) for name, v in _ANY_SOLVER.items()},
-        ),
-        Family(
-            "DenseNet",
-            "dense block (Huang et al. 2017)",
-            "dense:DenseNet",
-            variants={"": _NO_STEPS},
-            staged=True,
-            norm="bn",
-            look=Look(ORANGE, "P", 9),
-        ),
-        Family(
-            "CliqueNet",
-            "clique block (Yang et al. 2018)",
-            "clique:CliqueNet",
-            variants={"": _CLIQUE},
-            staged=True,
-            norm="bn",
-            look=Look(PINK, "X", 9),
-        ),
-        Family(
-            "Momentum",
-            "momentum residual steps (Sander et al. 2021)",
-            "momentum:Momentum",
-            "Momentum ResNet",
-            {"": replace(_TWO_STEPS, options={"v0": "zero"})},
-            look=Look(BLACK, "h"),
-        ),
-        Family("LM", "linear multistep network (Lu et al. 2018)", "lm:LinearMultistep", variants={"": _TWO_STEPS}),
-        Family("Leapfrog", "leapfrog network (Chang et al. 2018)", "leapfrog:Leapfrog", variants={"": _TWO_STEPS}),
-        Family("Midpoint", "midpoint network (Chang et al. 2018)", "midpoint:Midpoint", variants={"": _TWO_STEPS}),
-        Family(
-            "Hamiltonian", "Hamiltonian network (Chang et al. 2018)", "hamiltonian:Hamiltonian", variants={"": _HALVES}
-        ),
-        Family(
-            "Identity",
-            "no step at all: the control row",
-            "identity:Identity",
-            variants={"": _NO_STEPS},
-            look=Look(GREY, "*", 11),
-        ),
-    )
+_CLIQUE = Variant(None, None, least_stages=(2, "Phase II renews each stage from the others"), options={"sweeps": 1})
+_PHASE_2 = replace(_CLIQUE, steps=1, options={"merge": "sum", "sweeps": 1, "y": True, "shared": False})
+_RKCNN = {
+    "E": Variant(options={"merge": "sum"}, title="RKCNN-E", look=Look(SKY, "o")),
+    "I": replace(_PHASE_2, title="RKCNN-I", look=Look(BLUE, "s")),
+    "R": replace(_PHASE_2, title="RKCNN-R", look=Look(GREEN, "D")),
 }
+_RESNET = {"": Variant(), "bottleneck": Variant(divisor=(4, "its bottleneck has k/4 channels"))}
+_HALVES = Variant(divisor=(2, "it splits its channels in two"))
+
+# fmt: off
+FAMILIES: dict[str, Family] = {family.name: family for family in (
+    Family("RKCNN", "learned Runge–Kutta steps (the paper)", "steps.rkcnn:RKCNN",
+           variants=_RKCNN, staged=True, norm="bn"),
+    Family("ResNet", "pre-activation residual blocks (He et al. 2016)", "steps.resnet:ResNet",
+           variants=_RESNET, look=Look(ORANGE, "^")),
+    Family("RKNN", "a Runge–Kutta step of f(y)", "steps.ode:Rknn", variants=_RUNGE_KUTTA, look=Look(AMBER, "v")),
+    Family("RKNet", "a Runge–Kutta step of f(t, y)", "steps.ode:OdeNet", "RK-Net", _RUNGE_KUTTA, look=Look(PINK, "<")),
+    Family("ODENet", "an Adams method on f(t, y) (Chen et al. 2018)", "steps.ode:OdeNet", "ODE-Net", _ADAMS,
+           look=Look(BLACK, ">")),
+    Family("SONODE", "second-order neural ODE (Norcliffe et al. 2020)", "steps.sonode:Sonode",
+           variants={**_ANY_SOLVER, "euler": _SECOND_ORDER_EULER}, look=Look(OLIVE, "p", 8)),
+    Family("ANODE", "augmented neural ODE (Dupont et al. 2019)", "steps.anode:Anode", variants=_AUGMENTED),
+    Family("DenseNet", "dense block (Huang et al. 2017)", "steps.dense:DenseNet",
+           variants={"": _NO_STEPS}, staged=True, norm="bn", look=Look(WINE, "P", 9)),
+    Family("CliqueNet", "clique block (Yang et al. 2018)", "steps.clique:CliqueNet",
+           variants={"": _CLIQUE}, staged=True, norm="bn", look=Look(PURPLE, "X", 9)),
+    Family("Momentum", "momentum residual steps (Sander et al. 2021)", "steps.momentum:Momentum", "Momentum ResNet",
+           {"": replace(_TWO_STEPS, options={"v0": "zero"})}, look=Look(BROWN, "h")),
+    Family("LM", "linear multistep network (Lu et al. 2018)", "steps.lm:LinearMultistep", variants={"": _TWO_STEPS}),
+    Family("Leapfrog", "leapfrog network (Chang et al. 2018)", "steps.leapfrog:Leapfrog", variants={"": _TWO_STEPS}),
+    Family("Midpoint", "midpoint network (Chang et al. 2018)", "steps.midpoint:Midpoint", variants={"": _TWO_STEPS}),
+    Family("Hamiltonian", "Hamiltonian network (Chang et al. 2018)", "steps.hamiltonian:Hamiltonian",
+           variants={"": _HALVES}),
+    Family("Identity", "no step at all: the control row", "steps.identity:Identity",
+           variants={"": _NO_STEPS}, look=Look(GREY, "*", 11)),
+)}
+# fmt: on
 
 
 def options_of(family: Family, variant: str, periods: int) -> dict[str, Value]:
     """Return every option that such a network has beside k and r, with its default, in the order of names."""
-    frame: dict[str, Value | ByPeriods] = {"stem": ByPeriods("odenet", "conv"), "norm": "paper"}
+    known = {"stem": ("odenet", "conv"), "norm": "paper", **family.variants[variant].options}
     if periods > 1:
-        frame |= {"attention": True, "multiscale": True}
-    known = {**frame, **family.variants[variant].options}
+        known |= {"attention": True, "multiscale": True}
     defaults = {name: known[name] for name in OPTIONS if name in known}
-    return {
-        name: default[periods > 1] if isinstance(default, ByPeriods) else default for name, default in defaults.items()
-    }
+    return {name: each[periods > 1] if isinstance(each, tuple) else each for name, each in defaults.items()}
 
 
-def title_of(head: str) -> str:
-    """Return what tables and figures call the family of a name: RKCNN-I of RKCNN-I-2@k=32, RK-Net of RKNet-rk4@k=8."""
-    first, *rest = head.partition("@")[0].split("-")
+def title_of(name: str) -> str:
+    """Return what tables and figures call a network's family: RKCNN-I of RKCNN-I-2@k=32, RK-Net of RKNet-rk4@k=8."""
+    first, *rest = name.partition("@")[0].split("-")
     if first not in FAMILIES:
         return first
     variant = FAMILIES[first].variants.get("".join(rest[:1]), Variant())
@@ -226,9 +169,9 @@ def title_of(head: str) -> str:
 
 LOOKS: dict[str, Look] = choose_looks(
     {
-        variant.title or family.title or family.name: variant.look or family.look
+        title_of(f"{family.name}-{name}"): variant.look or family.look
         for family in FAMILIES.values()
-        for variant in family.variants.values()
+        for name, variant in family.variants.items()
     }
 )
 """How each family looks in figures, by its title."""

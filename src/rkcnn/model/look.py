@@ -8,6 +8,8 @@ from typing import NamedTuple
 # Okabe and Ito's colours: colour-blind readers can tell them apart, and in grey print their lightness does.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
 SKY, AMBER, PINK, BLACK = "#56B4E9", "#E69F00", "#CC79A7", "#000000"
+# Four more, darker or duller than those, since the paper compares twelve families.
+WINE, PURPLE, OLIVE, BROWN = "#882255", "#6A3D9A", "#999933", "#8C510A"
 
 COLOURS = (BLUE, ORANGE, GREEN, AMBER, PINK, SKY, BLACK)
 MARKERS = tuple("d8osD^v<>PXph")  # of Matplotlib, those first that no entry has chosen

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.error import InputError
+from rkcnn.model.families import FAMILIES
 from rkcnn.model.frame import OdeNetStem, Readout, Transition
 from rkcnn.model.layers import Layers, frozen_norms
-from rkcnn.model.period import Period, period_class
+from rkcnn.model.period import Period, load_class
 from rkcnn.model.spec import ModelSpec, norms_of
 from rkcnn.solvers.solver_step import Time
 
@@ -45,7 +46,7 @@ class Network(nn.Module):
             if spec.stem == "odenet"
             else nn.Conv2d(channels, k[0], 3, padding=1, bias=False)
         )
-        build = period_class(spec.family)
+        build = load_class(FAMILIES[spec.family].period)
         periods: list[Period] = [build(spec, i, inside) for i in range(spec.periods)]
         self.periods = nn.ModuleList(periods)
         self.transitions = nn.ModuleList(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor, nn
@@ -40,9 +40,6 @@ class Component:
     flops: int
     parts: tuple[Component, ...] = ()
     count: int = 1
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def outline(network: nn.Module, size: int | tuple[int, int] | None = None) -> Component:

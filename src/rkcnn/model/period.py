@@ -80,18 +80,13 @@ class Period(nn.Module):
 
 
 def load_class(place: str) -> type[Any]:
-    """Return a class by its place in this room: `steps.resnet:ResNet`."""
+    """Return a class by its place in this room, as families and originals name it: `steps.resnet:ResNet`."""
     module, _, name = place.partition(":")
     return getattr(import_module(f"rkcnn.model.{module}"), name)
-
-
-def period_class(family: str) -> type[Any]:
-    """Return the class that builds the periods of a family."""
-    return load_class(f"steps.{FAMILIES[family].period}")
 
 
 def step_diagram(spec: ModelSpec) -> Diagram:
     """Return the diagram of one time-step of the first period; where the first step is a starter, of a later one."""
     diagram = Diagram(str(spec), ["y"])
-    period_class(spec.family).draw_step(spec, diagram)
+    load_class(FAMILIES[spec.family].period).draw_step(spec, diagram)
     return diagram

@@ -1,1 +1,1 @@
-"""What happened: runs and their results as JSON; imports no torch."""
+"""Records: runs, tables and results, and their files. Imports no torch."""

@@ -1,146 +1,151 @@
-"""What came of a run."""
+"""The result of a run, and the file that it is kept in."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from rkcnn.error import InputError
 from rkcnn.fit.epoch import TrainingEpoch
 from rkcnn.record.run import Run, read_run
+from rkcnn.record.source import Source, is_same_code, source_hash
 from rkcnn.run_folder import RESULT
+
+SCHEMA = 2  # the version of the file's shape; a file of another version is not read
+LARGEST = 1e18  # of any count or time; a larger one can't be right
 
 Kinds = Mapping[str, type | tuple[type, ...]]
 
-NUMBER = (int, float)
-MAYBE = (int, float, type(None))
-RUN_FIELDS: Kinds = {"data": str, "spec": str, "recipe": dict, "seed": int}
-RECIPE_FIELDS: Kinds = {"name": str, "epochs": int, "precision": str}
-EPOCH_FIELDS: Kinds = {"number": int, "loss": NUMBER, "error": NUMBER, "lr": NUMBER, "test_error": NUMBER}
-RESULT_FIELDS: Kinds = {
-    "run": dict,
-    "status": str,
-    "error": MAYBE,
-    "error_best": MAYBE,
-    "epochs": list,
-    "seconds": NUMBER,
-    "images_per_second": NUMBER,
-    "peak_bytes": int,
-    "params": int,
-    "data": dict,
-    "engine": str,
-    "versions": dict,
-    "machine": dict,
-    "commit": (str, type(None)),
-    "source": str,
+_NUMBER = (int, float)
+_NUMBER_OR_NONE = (int, float, type(None))
+_COUNT_OR_NONE = (int, type(None))
+_TEXT_OR_NONE = (str, type(None))
+_RUN_FIELDS: Kinds = {"data": str, "spec": str, "recipe": dict, "seed": int}
+_RECIPE_FIELDS: Kinds = {"name": str, "epochs": int, "precision": str}
+_EPOCH_FIELDS: Kinds = {
+    "number": int,
+    **dict.fromkeys(("loss", "error", "lr", "held_out_error", "seconds"), _NUMBER),
+    "images": int,
 }
-MOST = 1e18  # of any count or time; what is beyond was not counted
-LATER: Kinds = {"flops": (int, type(None)), "paper_flops": (int, type(None))}  # may be missing in older records
+_STRETCH_FIELDS: Kinds = {"epochs": int, "commit": _TEXT_OR_NONE, "source": str, "rule": int}
+_RESULT_FIELDS: Kinds = {
+    **dict.fromkeys(("status", "engine", "engine_note"), str),
+    **dict.fromkeys(("run", "data", "versions", "machine"), dict),
+    **dict.fromkeys(("epochs", "stretches", "notes"), list),
+    **dict.fromkeys(("seconds", "images_per_second"), _NUMBER),
+    **dict.fromkeys(("error", "error_best", "evaluations", "unconverged"), _NUMBER_OR_NONE),
+    **dict.fromkeys(("peak_bytes", "params"), int),
+    **dict.fromkeys(("flops", "paper_flops"), _COUNT_OR_NONE),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Epoch(TrainingEpoch):
-    """An epoch with the error of the held-out images after it, and the hash of the source that computed it."""
+    """An epoch of training with the error on the held-out images after it."""
 
-    test_error: float
-    source: str | None = None  # None in records from before it was kept
+    held_out_error: float  # on the test images or, with a validation split, on the validation images
+
+
+@dataclass(frozen=True)
+class Stretch(Source):
+    """A number of consecutive epochs that one version of the code computed; it has those that it finished."""
+
+    epochs: int
 
 
 @dataclass(frozen=True)
 class Result:
-    """Errors are fractions, seconds and bytes bare. `error` is the last epoch's, `error_best` the lowest of all."""
+    """The result of a run. Errors are fractions, times are in seconds, sizes in bytes."""
 
     run: Run
-    status: str  # finished, or diverged: ...
-    error: float | None
-    error_best: float | None
+    status: str  # finished, or diverged: and the reason
+    error: float | None  # on the held-out images, after the last epoch
+    error_best: float | None  # the lowest of all epochs, so chosen by looking at the held-out images
     epochs: tuple[Epoch, ...]
-    seconds: float
-    images_per_second: float
-    peak_bytes: int  # of the device or process, with all runs that were side by side there
+    seconds: float  # of training steps
+    images_per_second: float  # trained on, per second of training steps
+    peak_bytes: int  # of the device or, on a CPU, of the process, with all runs that were side by side there
     params: int
-    evaluations: float | None  # of f a solve, where the data decides
-    unconverged: float | None  # share of solves
-    engine: str
+    flops: int | None  # 2 x MAC of one image; None where they were not counted
+    paper_flops: int | None  # as the paper counts, where it does
+    evaluations: float | None  # of f in a solve, where the data decides how many
+    unconverged: float | None  # share of solves that did not converge
+    engine: str  # that really ran: eager, compile or graph
+    engine_note: str  # why it was not a faster one; empty where there is nothing to say
     data: dict[str, Any]  # checksums, and whether they are the published ones
     versions: dict[str, str]
     machine: dict[str, Any]
-    commit: str | None
-    source: str
-    flops: int | None = None  # 2 x MAC of one image; None in records from before it was counted
-    paper_flops: int | None = None  # in the paper's convention, where it has one
+    stretches: tuple[Stretch, ...]  # which code computed which epochs; the last one also wrote this result
+    notes: tuple[str, ...] = ()  # added by hand afterwards: what was corrected, and what is known of this run
 
     @property
     def finished(self) -> bool:
+        """Whether the run went through all its epochs, and did not diverge."""
         return self.status == "finished"
 
+    @property
+    def best_epoch(self) -> int | None:
+        """The number, counted from 1, of the first epoch with the lowest error."""
+        errors = [epoch.held_out_error for epoch in self.epochs]
+        return errors.index(min(errors)) + 1 if errors else None
+
+    @property
+    def commit(self) -> str | None:
+        """The commit that the run ended with; `stretches` has those before it."""
+        return self.stretches[-1].commit
+
+    @property
+    def source(self) -> str:
+        """The hash of the code that the run ended with; `stretches` has those before it."""
+        return self.stretches[-1].source
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the result as its file holds it."""
+        return json.loads(json.dumps({"schema": SCHEMA, **asdict(self)}))
+
     def to_json(self) -> bytes:
-        return (json.dumps(asdict(self), indent=1) + "\n").encode()
+        return (json.dumps(self.as_dict(), indent=1) + "\n").encode()
+
+
+def find_other_code(stretches: Iterable[Stretch], network: str) -> tuple[Stretch, ...]:
+    """Return the stretches that were computed by a different version of the code than this one."""
+    return tuple(each for each in stretches if not is_same_code(each.source, source_hash(), network))
 
 
 def read_result(path: Path) -> Result:
     """Read and check a result file; raises InputError unless it holds everything that readers rely on."""
     try:
         facts = json.loads(path.read_bytes())
-        check_kinds("result", facts, RESULT_FIELDS)
-        check_kinds("result", facts, {name: kind for name, kind in LATER.items() if name in facts})
-        run, epochs = read_progress(facts["run"], facts["epochs"])
-        result = Result(**{**_check_names(facts), "run": run, "epochs": epochs})
+        check_fields("result", facts, {"schema": int})
+        if (schema := facts.pop("schema")) != SCHEMA:
+            raise ValueError(f"it has schema {schema}, and this version of rkcnn reads {SCHEMA}")
+        check_fields("result", facts, _RESULT_FIELDS, known=_names(Result))
+        run, epochs, stretches = read_progress(facts["run"], facts["epochs"], facts["stretches"])
+        result = Result(
+            **{**facts, "run": run, "epochs": epochs, "stretches": stretches, "notes": tuple(facts["notes"])}
+        )
         _check_values(result)
         return result
     except (OSError, ValueError, TypeError) as error:
         raise InputError(f"{path} can't be read as a result of rkcnn: {error}; move it away") from None
 
 
-def _check_names(facts: dict[str, Any]) -> dict[str, Any]:
-    """TypeError unless the fields are a result's."""
-    known = {each.name: each.default is MISSING for each in fields(Result)}
-    for name, needed in known.items():
-        if needed and name not in facts:
-            raise TypeError(f"the result has no {name}")
-    for name in facts:
-        if name not in known:
-            raise TypeError(f"the result has {name}, which this version doesn't know")
-    return facts
-
-
-def _check_values(result: Result) -> None:
-    """ValueError unless numbers are what they can be: a finished run's errors fractions, the best no worse.
-
-    The loss of a run that diverged may be anything.
-    """
-    best, last = result.error_best, result.error
-    if result.finished and not (best is not None and last is not None and 0 <= best <= last <= 1):
-        raise ValueError(f"the error is {last}, and {best} at best")
-    for name, low in (("params", 1), ("flops", 1), ("paper_flops", 0), ("seconds", 0), ("images_per_second", 0)):
-        value = getattr(result, name)
-        if value is not None and not low <= value <= MOST:
-            raise ValueError(f"the run's {name} is not a number from {low} to {MOST:g}")
-    for epoch in result.epochs:
-        if not 0 <= epoch.test_error <= 1:
-            raise ValueError(f"the test error of epoch {epoch.number} is {epoch.test_error}")
-    if not isinstance(result.machine.get("gpu"), str | None):
-        raise TypeError(f"the machine's gpu is of type {type(result.machine['gpu']).__name__}")
-
-
-def read_progress(run: Any, epochs: Any) -> tuple[Run, tuple[Epoch, ...]]:
-    """A run and its epochs so far from their JSON; raises TypeError or ValueError if they are something else."""
-    check_kinds("run", run, RUN_FIELDS)
-    check_kinds("recipe", run["recipe"], RECIPE_FIELDS)
-    known = {field.name for field in fields(Epoch)}
+def read_progress(run: Any, epochs: Any, stretches: Any) -> tuple[Run, tuple[Epoch, ...], tuple[Stretch, ...]]:
+    """Read a run, its epochs so far and who computed them from JSON; raises TypeError or ValueError if they are not."""
+    check_fields("run", run, _RUN_FIELDS)
+    check_fields("recipe", run["recipe"], _RECIPE_FIELDS)
     for epoch in epochs:
-        check_kinds("epoch", epoch, EPOCH_FIELDS)
-        for name in epoch:
-            if name not in known:
-                raise TypeError(f"an epoch has {name}, which this version doesn't know")
-    return read_run(run), tuple(Epoch(**epoch) for epoch in epochs)
+        check_fields("epoch", epoch, _EPOCH_FIELDS, known=_names(Epoch))
+    for stretch in stretches:
+        check_fields("stretch", stretch, _STRETCH_FIELDS, known=_names(Stretch))
+    return read_run(run), tuple(Epoch(**epoch) for epoch in epochs), tuple(Stretch(**each) for each in stretches)
 
 
-def check_kinds(what: str, facts: Any, kinds: Kinds) -> None:
-    """TypeError if a record lacks a field, or has one of another kind."""
+def check_fields(what: str, facts: Any, kinds: Kinds, known: set[str] | None = None) -> None:
+    """Raise TypeError if a record lacks a field, has one of another type, or has one that is not known."""
     if not isinstance(facts, dict):
         raise TypeError(f"the {what} is of type {type(facts).__name__}")
     for name, kind in kinds.items():
@@ -148,10 +153,35 @@ def check_kinds(what: str, facts: Any, kinds: Kinds) -> None:
             raise TypeError(f"the {what} has no {name}")
         if not isinstance(facts[name], kind):
             raise TypeError(f"the {what}'s {name} is of type {type(facts[name]).__name__}")
+    for name in facts:
+        if known is not None and name not in known:
+            raise TypeError(f"the {what} has {name}, which this version doesn't know")
+
+
+def _names(record: type[Any]) -> set[str]:
+    return {each.name for each in fields(record)}
+
+
+def _check_values(result: Result) -> None:
+    """Raise ValueError unless the numbers are possible ones. The loss of a run that diverged may be anything."""
+    best, last = result.error_best, result.error
+    if result.finished and not (best is not None and last is not None and 0 <= best <= last <= 1):
+        raise ValueError(f"the error is {last}, and {best} at best")
+    for name, low in (("params", 1), ("flops", 1), ("paper_flops", 0), ("seconds", 0), ("images_per_second", 0)):
+        value = getattr(result, name)
+        if value is not None and not low <= value <= LARGEST:
+            raise ValueError(f"the run's {name} is not a number from {low} to {LARGEST:g}")
+    for epoch in result.epochs:
+        if not 0 <= epoch.held_out_error <= 1:
+            raise ValueError(f"the held-out error of epoch {epoch.number} is {epoch.held_out_error}")
+    if not result.stretches or sum(each.epochs for each in result.stretches) != len(result.epochs):
+        raise ValueError(f"the stretches don't add up to its {len(result.epochs)} epochs")
+    if not isinstance(result.machine.get("gpu"), str | None):
+        raise TypeError(f"the machine's gpu is of type {type(result.machine['gpu']).__name__}")
 
 
 def find_results(folder: Path) -> Iterator[tuple[Path, Result | InputError]]:
-    """Every result below a folder, in order of their names; one that can't be read is the reason why."""
+    """Yield every result file below a folder, sorted by name, with its result or the reason why it can't be read."""
     for path in sorted(folder.rglob(RESULT)):
         try:
             yield path, read_result(path)

@@ -1,9 +1,9 @@
-"""The identity of an experiment: data, network, recipe and seed. Imports no torch."""
+"""Which experiment a run is: its data, network, recipe and seed. Imports no torch."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from rkcnn.fit.recipe import Recipe
 
 @dataclass(frozen=True)
 class Run:
-    """One experiment; its folder and its place in every table follow from these four values."""
+    """One experiment. Its folder and its place in every table follow from these four values."""
 
     data: str
     spec: str  # the network's full name
@@ -21,25 +21,24 @@ class Run:
 
     @property
     def folder(self) -> Path:
-        """As mnist-mini/RKCNN-R-2@k=32/mini,epochs=2/seed-0; characters that a folder can't have are replaced."""
+        """Its folder below `out`, as mnist-mini/RKCNN-R-2@k=32/mini,epochs=2/seed-0."""
         parts = (self.data, self.spec, str(self.recipe), f"seed-{self.seed}")
         return Path(*(folder_name(part) for part in parts))
 
     @property
-    def validates(self) -> bool:
-        """Whether its errors are those of images held out of the training set, and no test image was looked at."""
-        return "~validation-" in self.data
+    def held_out(self) -> str:
+        """What its errors are measured on: "test", or "validation" if part of the training images was set apart."""
+        return "validation" if "~validation-" in self.data else "test"
 
     def as_dict(self) -> dict[str, Any]:
-        """The run as JSON would give it back, with lists for tuples."""
-        facts = {"data": self.data, "spec": self.spec, "recipe": self.recipe.as_dict(), "seed": self.seed}
-        return json.loads(json.dumps(facts))
+        """Return the run as JSON gives it back, with lists for tuples."""
+        return json.loads(json.dumps(asdict(self)))
 
 
 def read_run(facts: dict[str, Any]) -> Run:
-    """The run that `as_dict` wrote; a recipe field that did not exist then takes its default.
+    """Return the run that `as_dict` described; a recipe's field that did not exist then takes its default.
 
-    Raises TypeError or ValueError where the values are not those of a run.
+    Raises TypeError or ValueError if the values are not those of a run.
     """
     known = {field.name for field in fields(Recipe)}
     for name in facts["recipe"]:
@@ -52,5 +51,5 @@ def read_run(facts: dict[str, Any]) -> Run:
 
 
 def folder_name(part: str) -> str:
-    """A part of a run's name as a folder may be called; characters that it can't have become ~."""
+    """Return a part of a run's name as the name of a folder, with ~ for characters that it can't have."""
     return "".join(c if c.isalnum() or c in "-_.@=,+" else "~" for c in part)

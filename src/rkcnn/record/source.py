@@ -1,31 +1,140 @@
-"""Which code made a result."""
+"""Which code made a record: its commit, and a hash of the definitions that its numbers depend on.
+
+The hash covers what computes and nothing else. It starts from one module, follows its imports through the rooms that
+compute, and takes every definition on the way. Paths, imports, comments, docstrings, formatting, annotations of
+arguments and the messages of errors leave it as it is; any operator or constant changes it. It is the same under every
+version of Python.
+"""
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
+import re
 import subprocess
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 PACKAGE = Path(__file__).parents[1]
-ROOMS = ("solvers", "model", "data", "fit", "evaluation", "run")  # what can change a number
+ROOMS = ("solvers", "model", "data", "fit", "evaluation", "run")  # those that can change a number
+TRAINING = "rkcnn.run.train"
+MEMORY = "rkcnn.evaluation.memory"
+RULE = 2  # of the hash. Rule 1 hashed the bytes and the path of every file in those rooms.
+
+
+@dataclass(frozen=True)
+class Source:
+    """One version of the code."""
+
+    commit: str | None  # with + if files were changed after it; None where it is not known
+    source: str  # the hash
+    rule: int  # that the hash was made by
+
+
+class Equivalence(NamedTuple):
+    """Hashes of code that trained the same weights, bit for bit, and the networks that this was tried with."""
+
+    hashes: frozenset[str]
+    networks: tuple[str, ...]  # shell patterns
+
+
+EQUIVALENT: tuple[Equivalence, ...] = ()
+"""Filled by hand from what benchmarks/same_weights.py prints (docs/train.md, "Which code made it")."""
+
+
+def is_same_code(one: str, two: str, network: str) -> bool:
+    """Whether two hashes are equal, or are listed as equivalent for that network."""
+    return one == two or any(
+        {one, two} <= each.hashes and any(fnmatchcase(network, pattern) for pattern in each.networks)
+        for each in EQUIVALENT
+    )
 
 
 @cache
-def source_hash() -> str:
-    """Of every Python file that can change a number, in order of their names."""
-    digest = hashlib.sha256()
-    for path in sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py")):
-        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
+def current_source(entry: str = TRAINING) -> Source:
+    """Return this code's commit and the hash of what the module `entry` computes by."""
+    return Source(find_commit(), source_hash(entry), RULE)
 
 
 @cache
-def commit() -> str | None:
-    """What RKCNN_COMMIT says of a copy, else the checkout's commit, with + if it has changes; None outside one."""
-    if said := os.environ.get("RKCNN_COMMIT"):
-        return said
+def source_hash(entry: str = TRAINING) -> str:
+    """Return the hash of all definitions in `entry` and in the modules of computing rooms that it imports."""
+    digests: list[bytes] = []
+    waiting, found = [entry], {entry}
+    while waiting:
+        path = PACKAGE.joinpath(*waiting.pop().split(".")[1:]).with_suffix(".py")
+        if not path.is_file():  # the name of something in a module
+            continue
+        imports: set[str] = set()
+        for node in ast.parse(path.read_bytes()).body:
+            words: list[str] = []
+            _write(node, words, imports)
+            if words:
+                digests.append(hashlib.sha256(" ".join(words).encode()).digest())
+        new = {name for name in imports if name.startswith(_COMPUTING)} - found - {"rkcnn.model.diagram"}
+        waiting.extend(new)
+        found |= new
+    return hashlib.sha256(b"".join(sorted(digests))).hexdigest()[:16]
+
+
+_COMPUTING = tuple(f"rkcnn.{room}." for room in ROOMS)
+_CLASS_PLACE = re.compile(r"([a-z_.]+):[A-Z]\w*")  # steps.resnet:ResNet, as model/period.py loads a class by its name
+_IGNORED_FIELDS = {"annotation", "returns", "type_comment", "kind", "ctx", "msg", "cause"}
+
+
+def _write(node: Any, words: list[str], imports: set[str]) -> None:
+    """Add what a node computes to `words`, and the name of everything it imports to `imports`.
+
+    `ast.dump` would not do, for it differs between versions of Python.
+    """
+    kind: type = type(node)
+    if kind is list:
+        for each in node:
+            _write(each, words, imports)
+    elif kind is ast.Import:
+        imports.update(name.name for name in node.names)
+    elif kind is ast.ImportFrom:
+        imports.update((node.module, *(f"{node.module}.{name.name}" for name in node.names)))
+    elif not issubclass(kind, ast.AST):
+        words.append(repr(node))
+        if kind is str and (place := _CLASS_PLACE.fullmatch(node)):
+            imports.add(f"rkcnn.model.{place[1]}")
+    elif not (kind is ast.Pass or _is_docstring(node) or _is_for_type_checkers(node) or _only_draws(node)):
+        if isinstance(node, ast.AnnAssign) and node.value is not None:
+            node = ast.Assign([node.target], node.value)
+        elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            node = ast.Raise(node.exc.func)  # without its message
+        words.append(f"({type(node).__name__}")
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if name not in _IGNORED_FIELDS and value is not None and value != []:
+                words.append(name)
+                _write(value, words, imports)
+        words.append(")")
+
+
+def _is_docstring(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _only_draws(node: ast.AST) -> bool:
+    """Whether this is a function that draws a network's diagram (model/diagram.py)."""
+    return isinstance(node, ast.FunctionDef) and node.name in ("draw_step", "step_diagram")
+
+
+def _is_for_type_checkers(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+@cache
+def find_commit() -> str | None:
+    """Return RKCNN_COMMIT if it is set, else the checkout's commit, with + if files were changed; None outside one."""
+    if given := os.environ.get("RKCNN_COMMIT"):
+        return given
     try:
         _git("ls-files", "--error-unmatch", "--", "record/source.py")  # a .venv lies in another project's checkout
         return _git("rev-parse", "--short=12", "HEAD") + "+" * bool(_git("status", "--porcelain", "--", "."))

@@ -18,7 +18,7 @@ from rkcnn.record.run import Run
 from rkcnn.reproduce.worker_process import Slot
 from rkcnn.run.device import set_precision
 from rkcnn.run.job import build
-from rkcnn.run.side_by_side import MOST
+from rkcnn.run.side_by_side import MOST_AT_ONCE
 
 TIMED_STEPS = 4
 
@@ -58,7 +58,7 @@ def measure_speed(runs: Sequence[Run], flops: dict[str, int], slot: Slot) -> flo
 def _time_steps(runs: Sequence[Run], flops: dict[str, int], device: torch.device) -> float:
     run = min(runs, key=lambda run: flops[run.spec])
     set_precision(run.recipe.precision)
-    count = min(MOST, len(runs)) if device.type == "cuda" else 1
+    count = min(MOST_AT_ONCE, len(runs)) if device.type == "cuda" else 1
     images = _make_noise(find_set(run.data), run.recipe.batch * 2)
     engines: list[Engine] = []
     for seed in range(count):
@@ -75,7 +75,7 @@ def _advance(engines: Sequence[Engine]) -> float:
     start = time.perf_counter()
     for engine in engines:
         engine.trainer.begin_epoch()
-        engine.follow()
+        engine.wait_for_caller()
         engine.advance()
     for engine in engines:
         engine.wait()

@@ -66,13 +66,13 @@ class Reporter(Observer):
         self._report = report
         self._last_report = 0.0
 
-    def found(self, folder: Path, result: Result) -> None:
+    def already_finished(self, folder: Path, result: Result) -> None:
         self._report(Event("ends", self._indices[result.run], 1.0, result.error, result.status))
 
-    def begins(self, job: Job, note: str) -> None:
+    def run_started(self, job: Job, note: str) -> None:
         self._report_job("begins", job, note)
 
-    def steps(self, jobs: Sequence[Job]) -> None:
+    def steps_done(self, jobs: Sequence[Job]) -> None:
         now = time.monotonic()
         if now - self._last_report > REPORT_SECONDS:
             self._last_report = now
@@ -80,15 +80,15 @@ class Reporter(Observer):
                 if not job.trainer.finished:
                     self._report_job("advances", job)
 
-    def epoch(self, job: Job, epoch: Epoch) -> None:
+    def epoch_done(self, job: Job, epoch: Epoch) -> None:
         self._report_job("advances", job)
 
-    def ends(self, job: Job, result: Result) -> None:
+    def run_ended(self, job: Job, result: Result) -> None:
         self._report_job("ends", job, result.status)
 
     def _report_job(self, kind: Kind, job: Job, message: str = "") -> None:
         trainer = job.trainer
         done = trainer.epoch * trainer.steps + trainer.step
         fraction = done / (job.run.recipe.epochs * trainer.steps)
-        error = job.history[-1].test_error if job.history else None
+        error = job.history[-1].held_out_error if job.history else None
         self._report(Event(kind, self._indices[job.run], fraction, error, message))

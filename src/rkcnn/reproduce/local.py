@@ -19,7 +19,7 @@ from rkcnn.reproduce.retries import Retries, crash
 from rkcnn.reproduce.worker import IDLE, Assignment, Group
 from rkcnn.reproduce.worker_process import Slot, WorkerProcess, count_cores
 from rkcnn.run.device import pick_device
-from rkcnn.run.side_by_side import MOST, Execution
+from rkcnn.run.side_by_side import MOST_AT_ONCE, Execution
 
 BUSY_PAUSE = 2.0  # seconds before a run that another process is training is tried again
 SILENCE = 600.0  # seconds without an event of a worker after which that is reported
@@ -60,7 +60,7 @@ class _Scheduler:
     def __init__(self, runs: Sequence[Run], execution: Execution, sources: Sources) -> None:
         self._runs, self._execution, self._sources = runs, execution, sources
         self._slots = slots_for(execution.device, len(runs))
-        size = min(MOST, ceil(len(runs) / len(self._slots))) if self._slots[0].device != "cpu" else 1
+        size = min(MOST_AT_ONCE, ceil(len(runs) / len(self._slots))) if self._slots[0].device != "cpu" else 1
         numbered = tuple(enumerate(runs))
         self._waiting: deque[Group] = deque(numbered[i : i + size] for i in range(0, len(numbered), size))
         self._fractions = dict.fromkeys(range(len(runs)), 0.0)  # done, of each run that has neither ended nor failed

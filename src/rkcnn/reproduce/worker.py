@@ -24,11 +24,11 @@ from rkcnn.data.load import load
 from rkcnn.data.options import Sources
 from rkcnn.disk import Locked
 from rkcnn.error import InputError
-from rkcnn.fit.fit import Stopped
 from rkcnn.record.run import Run, read_run
 from rkcnn.reproduce.events import Event, Reporter, failure
 from rkcnn.run.device import keep_freed_memory
 from rkcnn.run.side_by_side import Execution, train_together
+from rkcnn.run.signals import Stopped
 
 IDLE = Event("idle", -1)
 

@@ -1,1 +1,1 @@
-"""The corridor: data -> model -> train -> evaluate -> record. The only room that knows them all."""
+"""Carrying out runs: from data and a network's name to a result on disk."""

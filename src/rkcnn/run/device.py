@@ -1,4 +1,4 @@
-"""Where a run takes place: its device, and what can be said of the machine."""
+"""The device that runs are trained on, and what is recorded of the machine."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
 
 def pick_device(name: str) -> torch.device:
-    """A device by name; auto takes a GPU where there is one."""
+    """Return the device of that name; auto is a GPU where there is one. Raises InputError if it can't be used."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        if device.type not in ("cpu", "cuda"):  # some of the others would be imported first, and are not there
+        if device.type not in ("cpu", "cuda"):  # torch would first import modules for some of the others
             raise InputError(f"can't train on {name!r}; devices are cpu, cuda and cuda:N")
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError):
@@ -30,7 +30,7 @@ def pick_device(name: str) -> torch.device:
 
 
 def set_precision(precision: str) -> None:
-    """tf32 lets matrix units round float32 products; fp32 forbids it."""
+    """Allow a GPU's matrix units to round float32 products, unless the precision is fp32."""
     torch.backends.cuda.matmul.allow_tf32 = precision != "fp32"
     torch.backends.cudnn.allow_tf32 = precision != "fp32"
 
@@ -38,7 +38,7 @@ def set_precision(precision: str) -> None:
 def keep_freed_memory() -> None:
     """Let the process keep the memory that it frees, where the C library is glibc.
 
-    Giving it back to the system and asking for it again, at every step, took a fifth of the time on two cores
+    Giving it back to the system and asking for it again at every step took a fifth of the time on two cores
     (benchmarks/freed.py); the price was 100 MB. It is a setting of the whole process: for commands, not for a library.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
@@ -48,15 +48,39 @@ def keep_freed_memory() -> None:
 
 
 def peak_bytes(device: torch.device) -> int:
-    """The most memory used: of the device, or of this process on a CPU."""
+    """Return the most memory used so far: on a GPU by torch, else by this process."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
-    import resource
+    if sys.platform == "win32":
+        return _peak_bytes_on_windows()
+    import resource  # does not exist on Windows
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
+class _MemoryCounters(ctypes.Structure):
+    """PROCESS_MEMORY_COUNTERS of psapi.h."""
+
+    _fields_ = (
+        ("cb", ctypes.c_uint32),
+        ("PageFaultCount", ctypes.c_uint32),
+        ("PeakWorkingSetSize", ctypes.c_size_t),
+        ("others", ctypes.c_size_t * 7),
+    )
+
+
+def _peak_bytes_on_windows() -> int:
+    """Ask the system for the largest working set of this process; 0 if it does not say."""
+    kernel32 = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined, unused-ignore]
+    kernel32.GetCurrentProcess.restype = ctypes.c_void_p
+    counters = _MemoryCounters(cb=ctypes.sizeof(_MemoryCounters))
+    process = ctypes.c_void_p(kernel32.GetCurrentProcess())
+    known = kernel32.K32GetProcessMemoryInfo(process, ctypes.byref(counters), counters.cb)
+    return int(counters.PeakWorkingSetSize) if known else 0
+
+
 def describe_machine(device: torch.device) -> dict[str, Any]:
+    """Return what a record says of the machine: system, processor, CPU threads, and the GPU if one is used."""
     gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else None
     return {
         "system": platform.system(),

@@ -1,127 +1,201 @@
-"""One run on its way."""
+"""One run while it is trained: how it starts or continues, its checkpoints, its evaluation and its result."""
 
 from __future__ import annotations
 
+import io
+import platform
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from torch import nn
+from safetensors.torch import save
+from torch import Tensor, nn
 
+from rkcnn import __version__
 from rkcnn.data.images import Images
+from rkcnn.disk import write_whole
 from rkcnn.evaluation.predictor import Predictor
-from rkcnn.fit.checkpoint import keep, resume, state_of
+from rkcnn.evaluation.weights import ModelCard
+from rkcnn.fit.checkpoint import REMEDY, load_checkpoint, save_checkpoint, state_of
 from rkcnn.fit.engine import Engine, start_engine
 from rkcnn.fit.epoch import TrainingEpoch
 from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.trainer import Trainer
+from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
-from rkcnn.record.result import Epoch
+from rkcnn.record.result import Epoch, Result, Stretch, find_other_code, read_progress
 from rkcnn.record.run import Run
-from rkcnn.record.shorter import find_shorter
-from rkcnn.record.source import source_hash
-from rkcnn.run.device import set_precision
+from rkcnn.record.run_state import find_shorter
+from rkcnn.record.source import current_source
+from rkcnn.run.device import describe_machine, peak_bytes, set_precision
+from rkcnn.run_folder import PREDICTIONS, RESULT, WEIGHTS
 
-QUICK = 0.02  # a checkpoint that takes a larger share of the time between two is kept less often
+CHECKPOINT_SHARE = 0.02  # of the time may go to checkpoints; where one takes long they are written less often
 
 
 @dataclass
 class Job:
-    """One run on its way: its folder, its trainer, and what is known of it so far."""
+    """One run while it is trained: its folder, its engine, and its history so far."""
 
     run: Run
     folder: Path
     train: Images
-    predictor: Predictor
+    predictor: Predictor  # of the held-out images
     engine: Engine
     history: list[Epoch] = field(default_factory=list)
-    kept: float = field(default_factory=time.monotonic)
-    cost: float = 0.0  # seconds that the last checkpoint took
-    together: int = 1  # runs side by side, this one among them: they share time and memory
+    stretches: list[Stretch] = field(default_factory=list)  # which code computed the epochs; the last is this code
+    checkpoint_time: float = field(default_factory=time.monotonic)  # when the last checkpoint was written
+    checkpoint_seconds: float = 0.0  # that the last checkpoint took
+    together: int = 1  # runs side by side, including this one: they share time and memory
 
     @property
     def trainer(self) -> Trainer:
         return self.engine.trainer
 
-    def keep(self) -> bool:
-        """A checkpoint, unless the loss of this epoch is no longer finite: the last good one shall stay."""
+    def save_checkpoint(self) -> bool:
+        """Write a checkpoint and return True, or return False if the loss is no longer finite.
+
+        The last checkpoint with a finite loss stays then.
+        """
         self.engine.wait()
-        began = time.monotonic()
-        sound = self.trainer.sound
-        if sound:
-            facts = identity(self.run.as_dict(), self.train, self.predictor.images)
-            self.trainer.ranks.first(
-                lambda: keep(self.folder, self.trainer, facts, [asdict(epoch) for epoch in self.history])
-            )
-        self.kept = time.monotonic()
-        self.cost = self.kept - began
-        return sound
+        start = time.monotonic()
+        finite = self.trainer.is_finite
+        if finite:
+            facts = identify(self.run, self.train, self.predictor.images)
+            history = {"epochs": list(map(asdict, self.history)), "stretches": list(map(asdict, self.stretches))}
+            self.trainer.ranks.from_rank_0(lambda: save_checkpoint(self.folder, self.trainer, facts, history))
+        self.checkpoint_time = time.monotonic()
+        self.checkpoint_seconds = self.checkpoint_time - start
+        return finite
 
-    def due(self, pause: float) -> bool:
-        """Whether a checkpoint is due: after `pause` seconds, or longer where keeping one takes long."""
-        return time.monotonic() - self.kept > pause * max(1.0, self.cost / (QUICK * pause) if pause else 1.0)
+    def checkpoint_is_due(self, interval: float) -> bool:
+        """Whether the last checkpoint is older than `interval` seconds; where one takes long, older than that."""
+        slow = self.checkpoint_seconds / CHECKPOINT_SHARE if interval > 0 else 0.0
+        return time.monotonic() - self.checkpoint_time > max(interval, slow)
 
-    def judge(self, epoch: TrainingEpoch) -> Epoch:
-        """Ask the network about the test images, and put the answer beside what the epoch came to."""
+    def evaluate(self, epoch: TrainingEpoch) -> Epoch:
+        """Measure the error on the held-out images and add the epoch to the history."""
 
-        def ask() -> float:
-            with averaged(self.trainer):
+        def measure() -> float:
+            with averaged_weights(self.trainer):
                 return self.predictor.error(self.predictor.predictions(self.trainer.network))
 
-        self.history.append(Epoch(**asdict(epoch), test_error=self.trainer.ranks.first(ask), source=source_hash()))
+        error = self.trainer.ranks.from_rank_0(measure)
+        self.history.append(Epoch(**asdict(epoch), held_out_error=error))
+        self.stretches[-1] = replace(self.stretches[-1], epochs=self.stretches[-1].epochs + 1)
         return self.history[-1]
+
+    def write_result(self, status: str) -> Result:
+        """Write the weights and the predictions of a finished run and, after them, the result; rank 0 does."""
+        return self.trainer.ranks.from_rank_0(lambda: self._write_result(status))
+
+    def _write_result(self, status: str) -> Result:
+        result = self._make_result(status)
+        if result.finished:
+            with averaged_weights(self.trainer):
+                predictions = self.predictor.predictions(self.trainer.network)
+                state = self.trainer.network.state_dict()
+                weights = {name: value.detach().cpu().contiguous() for name, value in state.items()}
+                content = save(weights, ModelCard.of(self.run.spec, self.train).as_metadata())
+            write_whole(self.folder / WEIGHTS, content, REMEDY)
+            write_whole(self.folder / PREDICTIONS, _npy(predictions), REMEDY)
+        write_whole(self.folder / RESULT, result.to_json(), REMEDY)
+        return result
+
+    def _make_result(self, status: str) -> Result:
+        trainer, images = self.trainer, self.train
+        errors = [epoch.held_out_error for epoch in self.history]
+        seconds = sum(epoch.seconds for epoch in self.history)
+        last = self.history[-1] if self.history else None
+        height, width = images.pixels.shape[2:]
+        costs = cost(trainer.network, (height, width))
+        return Result(
+            run=self.run,
+            status=status,
+            error=errors[-1] if errors and status == "finished" else None,
+            error_best=min(errors, default=None),
+            epochs=tuple(self.history),
+            seconds=seconds,
+            images_per_second=sum(epoch.images for epoch in self.history) / seconds if seconds else 0.0,
+            peak_bytes=peak_bytes(trainer.device),
+            params=costs.params,
+            flops=costs.flops,
+            paper_flops=costs.paper_flops,
+            evaluations=(last and last.evaluations) or costs.evaluations,
+            unconverged=last.unconverged if last else None,
+            engine=self.engine.kind,
+            engine_note=self.engine.note,
+            data={
+                "verified": images.verified,
+                **checksums(images, self.predictor.images),
+                "classes": list(images.classes),
+                "own": asdict(images.own),
+            },
+            versions={"rkcnn": __version__, "torch": torch.__version__, "python": platform.python_version()},
+            machine=describe_machine(trainer.device) | {"ranks": trainer.ranks.world, "together": self.together},
+            stretches=tuple(self.stretches),
+        )
 
 
 def start_job(
     run: Run, folder: Path, training: Images, test: Images, device: torch.device, engine: str, ranks: Ranks
 ) -> tuple[Job, str]:
-    """A run at the place where it stood, and a line on what there is to know about that."""
+    """Make the job of a run, which continues from its newest checkpoint or from a shorter run's last one.
+
+    Returns the job, and a note on what is unusual about it; the note is empty where there is nothing to say.
+    """
     set_precision(run.recipe.precision)
     trainer = Trainer(build(run, training), training, run.recipe, run.seed, device, ranks)
 
-    def go_on() -> tuple[list[dict[str, Any]], str, int, int]:
-        history, note = resume(folder, trainer, identity(run.as_dict(), training, test))
-        untouched = not history and trainer.step == 0
+    def load() -> tuple[dict[str, Any] | None, list[str], int, int]:
+        history, note = load_checkpoint(folder, trainer, identify(run, training, test))
+        notes = [note]
+        untouched = (trainer.epoch, trainer.step) == (0, 0)
         if untouched and (shorter := find_shorter(run, folder, checksums(training, test))) is not None:
-            history, passed = resume(shorter.folder, trainer, identity(shorter.run.as_dict(), training, test))
-            note = "; ".join(filter(None, (passed, f"goes on from the {len(history)} epochs in {shorter.folder}")))
-        others = sum(epoch["source"] != source_hash() for epoch in history)
-        if others:
-            note = "; ".join(filter(None, (note, f"{others} of its epochs were made by other source")))
-        return history, note, trainer.epoch, trainer.step
+            history, note = load_checkpoint(shorter.folder, trainer, identify(shorter.run, training, test))
+            notes += [note, f"continues from the {trainer.epoch} epochs in {shorter.folder}"]
+        return history, notes, trainer.epoch, trainer.step
 
-    history, note, trainer.epoch, trainer.step = ranks.first(go_on)
-    ranks.follow(state_of(trainer).values())
-    chosen, why = start_engine(engine, trainer)
+    history, notes, trainer.epoch, trainer.step = ranks.from_rank_0(load)
+    ranks.copy_from_rank_0(state_of(trainer).values())
+    history = history or {"epochs": [], "stretches": []}
+    _, epochs, stretches = read_progress(run.as_dict(), history["epochs"], history["stretches"])
+    if others := sum(stretch.epochs for stretch in find_other_code(stretches, run.spec)):
+        notes.append(f"{others} of its epochs were computed by a different version of the code")
+    here = Stretch(**asdict(current_source()), epochs=0)
+    if stretches and replace(stretches[-1], epochs=0) == here:
+        here, stretches = stretches[-1], stretches[:-1]
     job = Job(
         run,
         folder,
         training,
         Predictor(test, device, run.recipe.precision),
-        chosen,
-        [Epoch(**epoch) for epoch in history],
+        start_engine(engine, trainer),
+        list(epochs),
+        [*(stretch for stretch in stretches if stretch.epochs), here],
     )
-    return job, "; ".join(filter(None, (why, note)))
+    return job, "; ".join(filter(None, notes))
 
 
 def build(run: Run, images: Images) -> nn.Module:
-    """The network of a run with its first weights: a function of the run alone, whatever device it goes to."""
+    """Build the run's network with its first weights, which depend on the run alone and not on the device."""
     torch.manual_seed(run.seed)
     recipe = run.recipe
     return create_model(run.spec, len(images.classes), images.pixels.shape[1], recipe.dropout, recipe.init)
 
 
-def identity(run: dict[str, Any], training: Images, test: Images) -> dict[str, Any]:
-    """What a checkpoint must be of: the run, and the very images, which own sets don't say by their name."""
-    return run | checksums(training, test)
+def identify(run: Run, training: Images, test: Images) -> dict[str, Any]:
+    """Return what a checkpoint must agree with: the run, and its images, as the name of own images can't tell."""
+    return run.as_dict() | checksums(training, test)
 
 
 def checksums(training: Images, test: Images) -> dict[str, str]:
-    """Of the pixels and labels that a run learns from and is judged by."""
+    """Return the checksums of the pixels and labels that a run is trained and evaluated on."""
     return {
         "train_sha256": training.pixels_sha256,
         "train_labels_sha256": training.labels_sha256,
@@ -131,15 +205,21 @@ def checksums(training: Images, test: Images) -> dict[str, str]:
 
 
 @contextmanager
-def averaged(trainer: Trainer) -> Iterator[None]:
-    """The network with the running average of its weights, if the recipe keeps one."""
+def averaged_weights(trainer: Trainer) -> Iterator[None]:
+    """Give the network the running average of its weights for a while, if the recipe keeps one."""
     if not trainer.averaged:
         yield
         return
     parameters = [p.data for p in trainer.network.parameters()]
-    kept = [p.clone() for p in parameters]
+    saved = [p.clone() for p in parameters]
     torch._foreach_copy_(parameters, trainer.averaged)
     try:
         yield
     finally:
-        torch._foreach_copy_(parameters, kept)
+        torch._foreach_copy_(parameters, saved)
+
+
+def _npy(predictions: Tensor) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, predictions.cpu().numpy().astype(np.int16))
+    return buffer.getvalue()

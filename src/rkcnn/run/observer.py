@@ -1,4 +1,4 @@
-"""Who is told while runs go on."""
+"""What can be followed while runs are trained."""
 
 from __future__ import annotations
 
@@ -12,19 +12,25 @@ if TYPE_CHECKING:
 
 
 class Observer:
-    """What is told while runs go on; a command line shows it, and this one says nothing."""
+    """Its methods are called while runs are trained; override those of interest. This one does nothing."""
 
-    def found(self, folder: Path, result: Result) -> None:
-        """A run was finished already."""
+    def already_finished(self, folder: Path, result: Result) -> None:
+        """A run had a result already and is not trained again."""
 
-    def begins(self, job: Job, note: str) -> None: ...
+    def compiling(self, job: Job) -> None:
+        """The network is about to be compiled, which may take a minute."""
 
-    def steps(self, jobs: Sequence[Job]) -> None:
-        """All of them did a step."""
+    def run_started(self, job: Job, note: str) -> None:
+        """A run is ready for its next step; `note` says what is unusual about it, if anything."""
 
-    def epoch(self, job: Job, epoch: Epoch) -> None: ...
+    def steps_done(self, jobs: Sequence[Job]) -> None:
+        """Each of these runs that is still training has taken one more step."""
 
-    def kept(self, job: Job) -> None:
-        """A checkpoint lies in the job's folder."""
+    def epoch_done(self, job: Job, epoch: Epoch) -> None:
+        """A run has finished an epoch, and its error on the held-out images is known."""
 
-    def ends(self, job: Job, result: Result) -> None: ...
+    def checkpoint_written(self, job: Job) -> None:
+        """The folder of a run has a new checkpoint."""
+
+    def run_ended(self, job: Job, result: Result) -> None:
+        """A run has finished or diverged, and its result is written."""

@@ -1,10 +1,11 @@
-"""Runs side by side, from where they stand to their results."""
+"""Trains several runs of one data set, on a GPU side by side, and returns their results."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import partial
 from pathlib import Path
 
@@ -13,145 +14,161 @@ import torch
 from rkcnn.data.images import Images
 from rkcnn.disk import locked
 from rkcnn.error import InputError
-from rkcnn.fit.fit import Diverged, Stopped, fit
+from rkcnn.fit.fit import AtRest, Diverged, EpochDone, StepsDone, fit
 from rkcnn.fit.ranks import Ranks, join
 from rkcnn.record.result import Result, read_result
 from rkcnn.record.run import Run
-from rkcnn.run.conclude import conclude
 from rkcnn.run.device import pick_device
 from rkcnn.run.job import Job, checksums, start_job
 from rkcnn.run.observer import Observer
-from rkcnn.run.signals import stop_signals
+from rkcnn.run.signals import Stopped, stop_signals
 from rkcnn.run_folder import REPLACED_RESULT, RESULT, find_checkpoint_files
 
 KEEP_SECONDS = 10.0
-MOST = 10  # runs at once on a GPU: 10 small ones fill an H200, and 20 are no faster (docs/gpu.md)
+MOST_AT_ONCE = 10  # runs on a GPU: 10 small ones fill an H200, and 20 are no faster (docs/gpu.md)
 
 
 @dataclass(frozen=True)
 class Execution:
-    """How runs are carried out; what they compute depends on none of it, up to rounding.
+    """How runs are carried out. What they compute does not depend on it, up to rounding.
 
-    A checkpoint is kept every `keep_seconds`, at the end of a run, and when it is asked to stop.
+    A checkpoint is written every `keep_seconds`, at the end of a run, and when the run is asked to stop.
     """
 
     out: Path
     device: str = "auto"
     engine: str = "auto"
-    again: bool = False
+    again: bool = False  # repeat runs that have a result
     keep_seconds: float = KEEP_SECONDS
 
 
 def train_together(
-    runs: Sequence[Run], training: Images, test: Images, way: Execution, observer: Observer
+    runs: Sequence[Run], training: Images, test: Images, execution: Execution, observer: Observer
 ) -> dict[Run, Result]:
-    """Train runs of one data set, on a GPU as many at once as it holds, and return what came of each.
+    """Train runs of one data set, on a GPU as many at once as it has memory for, and return their results.
 
-    A run that is finished already is not run again, one that was broken off goes on where it stood.
+    A run with a result is not trained again, unless `execution.again`; one with a checkpoint continues from it. Raises
+    Stopped when a signal asks to stop, after every run has a checkpoint.
     """
     results: dict[Run, Result] = {}
     with ExitStack() as stack:
-        ranks, device = stack.enter_context(join(pick_device(way.device)))
+        ranks, device = stack.enter_context(join(pick_device(execution.device)))
         if not ranks.writes:
             observer = Observer()
         waiting: list[Run] = []
         for run in runs:
-            folder = way.out / run.folder
-            known = ranks.first(partial(_take, run, folder, checksums(training, test), way.again, stack))
-            if known is not None:
-                results[run] = known
-                observer.found(folder, known)
-            else:
+            folder = execution.out / run.folder
+            claim = partial(_claim_folder, run, folder, checksums(training, test), execution.again, stack)
+            result = ranks.from_rank_0(claim)
+            if result is None:
                 waiting.append(run)
-        asked = stack.enter_context(stop_signals())
+            else:
+                results[run] = result
+                observer.already_finished(folder, result)
+        signals = stack.enter_context(stop_signals())
         while waiting:
             jobs: list[Job] = []
             while waiting and _has_room(device, jobs):
                 run = waiting.pop(0)
-                job, note = start_job(run, way.out / run.folder, training, test, device, way.engine, ranks)
-                observer.begins(job, note)
-                job.engine.begin()
-                _keep(job, observer)  # before hours are spent: can this folder take a checkpoint?
+                job, note = start_job(run, execution.out / run.folder, training, test, device, execution.engine, ranks)
+                _prepare(job, note, observer)
                 jobs.append(job)
             for job in jobs:
                 job.together = len(jobs)
-            results |= _go(jobs, observer, way.keep_seconds, asked)
+            results |= _train(jobs, ranks, execution.keep_seconds, signals, observer)
     return results
 
 
-def _take(run: Run, folder: Path, content: dict[str, str], again: bool, stack: ExitStack) -> Result | None:
-    """Hold a run's folder; its result, if there is one that shall stand.
+def _claim_folder(run: Run, folder: Path, content: dict[str, str], again: bool, stack: ExitStack) -> Result | None:
+    """Lock the run's folder until the stack is closed, and return its result unless `again` is set.
 
-    A result that is to be repeated is set aside, so that the repetition, broken off, goes on like any run.
+    `content` are the checksums that the result's images must have. A result that is repeated is set aside, so that
+    the repetition can be broken off and continued like any run.
     """
     stack.enter_context(locked(folder))
-    done = folder / RESULT
-    if not done.exists():
+    path = folder / RESULT
+    if not path.exists():
         return None
     if again:
         for old in list(find_checkpoint_files(folder)):
             old.unlink()
-        done.replace(folder / REPLACED_RESULT)
+        path.replace(folder / REPLACED_RESULT)
         return None
-    result = read_result(done)
+    result = read_result(path)
     if result.run != run:
-        raise InputError(f"{done} is not of {run.folder}; name another --out or give --again")
+        raise InputError(f"{path} is not of {run.folder}; name another folder (out) or repeat it (again)")
     if any(result.data.get(name, value) != value for name, value in content.items()):
-        raise InputError(f"{folder} holds a result of other images; name another --out or give --again")
+        raise InputError(f"{folder} holds a result of other images; name another folder (out) or repeat it (again)")
     return result
 
 
 def _has_room(device: torch.device, jobs: list[Job]) -> bool:
-    """Whether one more run goes beside those: on a GPU while memory for it is left, elsewhere one at a time."""
+    """Whether one more run can start beside those: on a GPU while it has memory, elsewhere one at a time."""
     if not jobs:
         return True
-    if device.type != "cuda" or len(jobs) >= MOST:
+    if device.type != "cuda" or len(jobs) >= MOST_AT_ONCE:
         return False
     torch.cuda.synchronize(device)
     free, total = torch.cuda.mem_get_info(device)
-    return free > 1.5 * (total - free) / len(jobs)  # a run takes at most what the others took, and evaluation
+    return free > 1.5 * (total - free) / len(jobs)  # half as much again as the others took, for its evaluation
 
 
-def _keep(job: Job, observer: Observer) -> None:
-    if job.keep():
-        observer.kept(job)
+def _prepare(job: Job, note: str, observer: Observer) -> None:
+    """Compile what the engine compiles, and write a first checkpoint: better to learn now that the disk is full."""
+    if job.engine.compiled:
+        observer.compiling(job)
+    job.engine.begin()
+    observer.run_started(job, "; ".join(filter(None, (job.engine.note, note))))
+    _save_checkpoint(job, observer)
 
 
-def _go(jobs: list[Job], observer: Observer, keep_seconds: float, asked: list[str]) -> dict[Run, Result]:
-    """Train jobs side by side to their ends, or until a signal asks to stop."""
+def _save_checkpoint(job: Job, observer: Observer) -> None:
+    if job.save_checkpoint():
+        observer.checkpoint_written(job)
+
+
+class _Next(IntEnum):
+    """What to do after a step; of several ranks the largest wish counts, so that all do the same."""
+
+    STEP = 0
+    CHECKPOINT = 1
+    STOP = 2
+
+
+def _train(
+    jobs: list[Job], ranks: Ranks, keep_seconds: float, signals: list[str], observer: Observer
+) -> dict[Run, Result]:
+    """Train jobs side by side to their ends and return their results; raise Stopped when there is a signal."""
     results: dict[Run, Result] = {}
-    ranks = jobs[0].trainer.ranks if jobs else Ranks()
+    following = _Next.STEP
 
-    def finish(job: Job, status: str) -> None:
-        results[job.run] = conclude(job, status)
-        observer.ends(job, results[job.run])
+    def end(job: Job, status: str) -> None:
+        results[job.run] = job.write_result(status)
+        observer.run_ended(job, results[job.run])
 
-    wish = 0
-
-    def observe() -> bool:
-        nonlocal wish
-        observer.steps(jobs)
-        due = any(job.due(keep_seconds) for job in jobs if job.run not in results)
-        wish = ranks.most(2 if asked else 1 if due else 0)  # all ranks keep, and stop, after the same step
-        return wish > 0
-
-    def rest() -> None:
-        for job in jobs:
-            if job.run not in results:
-                _keep(job, observer)
-        if wish == 2:
-            raise Stopped(asked[0] if asked else "another rank was stopped")
-
-    for i, outcome in fit([job.engine for job in jobs], observe, rest):
-        job = jobs[i]
-        if isinstance(outcome, Diverged):
-            finish(job, f"diverged: {outcome}")
-            continue
-        observer.epoch(job, job.judge(outcome))
-        if job.trainer.finished:
-            _keep(job, observer)
-            finish(job, "finished")
+    for event in fit([job.engine for job in jobs]):
+        match event:
+            case StepsDone():
+                observer.steps_done(jobs)
+                due = any(job.checkpoint_is_due(keep_seconds) for job in jobs if job.run not in results)
+                wish = _Next.STOP if signals else _Next.CHECKPOINT if due else _Next.STEP
+                following = _Next(ranks.largest(wish))
+                event.rest = following is not _Next.STEP
+            case EpochDone(run, epoch):
+                job = jobs[run]
+                observer.epoch_done(job, job.evaluate(epoch))
+                if job.trainer.finished:
+                    _save_checkpoint(job, observer)
+                    end(job, "finished")
+            case Diverged(run, reason):
+                end(jobs[run], f"diverged: {reason}")
+            case AtRest():
+                for job in jobs:
+                    if job.run not in results:
+                        _save_checkpoint(job, observer)
+                if following is _Next.STOP:
+                    raise Stopped(signals[0] if signals else "another rank was stopped")
     for job in jobs:
-        if job.run not in results:  # it was finished when it was resumed, but for its result
-            finish(job, "finished")
+        if job.run not in results:  # its checkpoint was of the last step, and only the result was missing
+            end(job, "finished")
     return results

@@ -1,4 +1,4 @@
-"""Being asked to stop."""
+"""Being asked to stop by Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
@@ -9,20 +9,29 @@ from contextlib import contextmanager
 from types import FrameType
 
 
+class Stopped(Exception):
+    """A run was asked to stop, by the signal that the message names; its checkpoint is written."""
+
+
 @contextmanager
 def stop_signals() -> Iterator[list[str]]:
-    """Collects SIGTERM and Ctrl-C instead of dying of them, so that a run stops between two steps."""
-    asked: list[str] = []
+    """Collect the names of signals that ask to stop, so that a run can stop between two steps.
 
-    def ask(number: int, frame: FrameType | None) -> None:
-        if asked:  # a second time: at once
+    A second signal raises KeyboardInterrupt at once. Outside the main thread, where Python allows no handlers, the
+    list stays empty.
+    """
+    received: list[str] = []
+
+    def receive(number: int, frame: FrameType | None) -> None:
+        if received:
             raise KeyboardInterrupt
-        asked.append(signal.Signals(number).name)
+        received.append(signal.Signals(number).name)
 
-    here = threading.current_thread() is threading.main_thread()  # elsewhere Python lets nobody listen
-    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT) if here}
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGTERM, signal.SIGINT) if in_main_thread else ()
+    before = {number: signal.signal(number, receive) for number in numbers}
     try:
-        yield asked
+        yield received
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -1,7 +1,8 @@
-"""Train one network on one set by one recipe, with one seed or several."""
+"""Trains one network on one data set by one recipe, with one seed or several."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,18 +13,18 @@ from rkcnn.data.load import load
 from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.data.progress import Progress
 from rkcnn.error import InputError
-from rkcnn.fit.fit import Stopped
 from rkcnn.fit.recipe import Recipe, recipe_of
 from rkcnn.model.create import create_model
 from rkcnn.record.result import Result
 from rkcnn.record.run import Run
 from rkcnn.run.observer import Observer
 from rkcnn.run.side_by_side import KEEP_SECONDS, Execution, train_together
+from rkcnn.run.signals import Stopped
 
 
 def train(
     spec: str = "RKCNN-R-2@k=32",
-    data: str = "mnist-mini",
+    data: str | tuple[Images, Images] = "mnist-mini",
     recipe: str | Recipe = "mini",
     seeds: Sequence[int] = (0,),
     *,
@@ -38,23 +39,36 @@ def train(
     progress: Progress | None = None,
     observer: Observer | None = None,
 ) -> list[Result]:
-    """Train a network, one run for each seed, and return what came of them.
+    """Train a network, one run for each seed, and return the results.
 
-    A run that is finished already is not run again, one that was broken off goes on where it stood, and one with
-    more epochs goes on from a shorter one where the schedule allows. With a `validation` split the errors are those
-    of the held-out images, and the test set is not looked at.
+    `data` is the name of a data set, or images to train on and to test with. A run that has a result is not trained
+    again, one that has a checkpoint continues from it, and one with more epochs continues a shorter one where the
+    schedule allows. With `validation`, so many training images are set apart, errors are measured on them, and the
+    test images are not used. Raises Stopped when a signal asks to stop.
     """
     chosen = recipe_of(recipe) if isinstance(recipe, str) else recipe
-    training, test = load(data, sources, own, progress)
+    if isinstance(data, str):
+        name, (training, test) = data, load(data, sources, own, progress)
+    else:
+        name, (training, test) = name_images(*data), data
     if validation:
         training, test = training.split(validation)
-    named = f"{data}~validation-{validation}" if validation else data
-    name = check_fit(spec, training)
-    runs = [Run(named, name, chosen, seed) for seed in seeds]
-    results = train_together(
-        runs, training, test, Execution(Path(out), device, engine, again, keep_seconds), observer or Observer()
-    )
+        name = f"{name}~validation-{validation}"
+    network = check_fit(spec, training)
+    runs = [Run(name, network, chosen, seed) for seed in seeds]
+    execution = Execution(Path(out), device, engine, again, keep_seconds)
+    results = train_together(runs, training, test, execution, observer or Observer())
     return [results[run] for run in runs]
+
+
+def name_images(training: Images, test: Images) -> str:
+    """Return a name for images that were given as such, as arrays:0123456789ab: a hash of pixels and labels."""
+    digest = hashlib.sha256()
+    for images in (training, test):
+        for tensor in (images.pixels, images.labels):
+            digest.update(f"{tuple(tensor.shape)}".encode())
+            digest.update(tensor.contiguous().numpy().data)
+    return f"arrays:{digest.hexdigest()[:12]}"
 
 
 def train_one(
@@ -70,7 +84,7 @@ def train_one(
     again: bool = False,
     observer: Observer | None = None,
 ) -> Result:
-    """Train a network with one seed and return what came of it; this is `rkcnn.train`."""
+    """Train a network with one seed and return the result; this is `rkcnn.train`."""
     try:
         (result,) = train(
             spec,
@@ -85,14 +99,14 @@ def train_one(
             observer=observer,
         )
     except Stopped as stopped:
-        if str(stopped) == "SIGINT":  # what Python's own callers know Ctrl-C by; the run is kept
+        if str(stopped) == "SIGINT":  # as a caller of Python functions expects of Ctrl-C
             raise KeyboardInterrupt from None
         raise
     return result
 
 
 def check_fit(spec: str, images: Images) -> str:
-    """The network's full name, if it can take these images."""
+    """Return the network's full name; raises InputError if it can't take these images."""
     _, channels, height, width = images.pixels.shape
     with torch.device("meta"):
         network = create_model(spec, len(images.classes), channels)

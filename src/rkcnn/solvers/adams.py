@@ -9,7 +9,7 @@ from torch import Tensor
 
 from rkcnn.error import InputError
 from rkcnn.solvers.batch_reducer import LOCAL, BatchReducer
-from rkcnn.solvers.explicit import combine, slopes_of, time_after
+from rkcnn.solvers.explicit import combine, slopes_of
 from rkcnn.solvers.methods import ADAMS_STARTERS, BASHFORTH, MOULTON, rk4_38
 from rkcnn.solvers.solver_step import Field, SolverStep, align, at_least_float32
 
@@ -43,7 +43,7 @@ def adams(
     history: list[Tensor] = []  # newest first
     step = SolverStep(start, y, (), evaluations=0)
     for n in range(steps):
-        t, after = start + n * h, time_after(n, steps, start, end)
+        t, after = start + n * h, end - (steps - 1 - n) * h
         history.insert(0, f(t, y).to(y.dtype))
         del history[4 if tol is None else 3 :]
         if n < ADAMS_STARTERS:

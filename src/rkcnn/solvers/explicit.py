@@ -43,10 +43,5 @@ def explicit(
         for increment in increments:
             y = y + increment
         evaluations += tableau.stages - (first is not None)
-        yield SolverStep(time_after(n, steps, start, end), y, increments, evaluations)
+        yield SolverStep(end - (steps - 1 - n) * h, y, increments, evaluations)
         first = slopes[-1] if tableau.first_same_as_last else None
-
-
-def time_after(n: int, steps: int, start: float, end: float) -> float:
-    """Return the time after step n (from 0) of so many equal steps; after the last one it is `end` exactly."""
-    return end if n == steps - 1 else start + (n + 1) * ((end - start) / steps)

@@ -13,7 +13,7 @@ from torch.autograd.function import once_differentiable
 from rkcnn.solvers.anderson import FixedPoint, fixed_point
 from rkcnn.solvers.autocast import Autocast
 from rkcnn.solvers.batch_reducer import LOCAL, BatchReducer
-from rkcnn.solvers.explicit import combine, time_after
+from rkcnn.solvers.explicit import combine
 from rkcnn.solvers.solver_step import BackwardStats, Field, SolverStep, align, at_least_float32
 from rkcnn.solvers.tableau import Tableau
 
@@ -146,7 +146,7 @@ def implicit(
         for increment in increments:
             y = y + increment
         step = SolverStep(
-            time_after(n, steps, start, end),
+            end - (steps - 1 - n) * h,
             y,
             increments,
             step.evaluations + 1 + tableau.stages * (iterations + (at_solution is not None)),

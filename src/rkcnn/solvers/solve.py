@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -69,7 +70,7 @@ def solve(
 
     Gradients flow to y0 and to all that f reads, not to t. What does not converge is returned with converged = False.
     """
-    times = torch.as_tensor(t, dtype=torch.float64).detach()
+    times = torch.as_tensor(t, dtype=torch.float64, device="cpu").detach()
     _check(method, y0, times, tol, adjoint)
     start = at_least_float32(y0)
     field = _Flattened(f, start.shape)
@@ -100,7 +101,7 @@ def solve(
         if adjoint:
             step = solve_by_adjoint(integrate, field, y, parameters, begin, end)
         else:
-            *_, step = integrate(field, y, begin, end)
+            (step,) = deque(integrate(field, y, begin, end), maxlen=1)  # the last one
         y = step.y
         converged = converged and bool(torch.as_tensor(step.converged).all())
         if fixed is None and not converged:

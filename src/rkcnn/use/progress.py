@@ -17,11 +17,11 @@ class PrintedProgress(Observer):
         self._began = 0.0
         self._epochs_before = 0  # that an earlier call has trained already
 
-    def found(self, folder: Path, result: Result) -> None:
+    def already_finished(self, folder: Path, result: Result) -> None:
         end = f"error {percent(result.error)}" if result.finished else result.status
         print(f"already trained: {end}, in {folder}; again=True trains it once more", flush=True)
 
-    def begins(self, job: Job, note: str) -> None:
+    def run_started(self, job: Job, note: str) -> None:
         self._began, self._epochs_before = time.monotonic(), len(job.history)
         recipe, images = job.run.recipe, job.train
         params = sum(p.numel() for p in job.trainer.network.parameters())
@@ -39,16 +39,16 @@ class PrintedProgress(Observer):
         if job.trainer.epoch or job.trainer.step:
             print(f"continues at epoch {job.trainer.epoch + 1}, step {job.trainer.step + 1}", flush=True)
 
-    def epoch(self, job: Job, epoch: Epoch) -> None:
+    def epoch_done(self, job: Job, epoch: Epoch) -> None:
         total, done = job.run.recipe.epochs, epoch.number + 1
         left = (time.monotonic() - self._began) / max(done - self._epochs_before, 1) * (total - done)
         print(
             f"epoch {done:{len(str(total))}}/{total}  loss {epoch.loss:.4f}  train error {percent(epoch.error)}  "
-            f"{_held_out(job)} error {percent(epoch.test_error)}  {clock(left)} left",
+            f"{_held_out(job)} error {percent(epoch.held_out_error)}  {clock(left)} left",
             flush=True,
         )
 
-    def ends(self, job: Job, result: Result) -> None:
+    def run_ended(self, job: Job, result: Result) -> None:
         end = f"{_held_out(job)} error {percent(result.error)}" if result.finished else result.status
         print(f"{end}, in {job.folder}", flush=True)
 
@@ -71,4 +71,4 @@ def count(number: int, noun: str) -> str:
 
 
 def _held_out(job: Job) -> str:
-    return "validation" if job.run.validates else "test"
+    return job.run.held_out

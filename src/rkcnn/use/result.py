@@ -41,7 +41,7 @@ class TrainingResult(Result):
 
         Elsewhere, write it to a file with `figure.savefig("curves.png")`.
         """
-        from rkcnn.report.curves import draw_curves
+        from rkcnn.report.figures.curves import draw_curves
 
         if not self.epochs:
             raise InputError(f"the run {self.status}, before its first epoch ended; there is nothing to plot")
@@ -51,7 +51,7 @@ class TrainingResult(Result):
 
     def __repr__(self) -> str:
         run = self.run
-        held_out = "validation" if run.validates else "test"
+        held_out = run.held_out
         end = f"{held_out} error {percent(self.error)}" if self.finished else self.status
         return (
             f"<TrainingResult: {run.spec} on {run.data}, recipe {run.recipe}, seed {run.seed}: {end} after "
@@ -60,6 +60,6 @@ class TrainingResult(Result):
 
 
 def _as_svg(figure: Figure) -> str:
-    from rkcnn.report.picture import render
+    from rkcnn.report.figures.style import render
 
     return render(figure, "svg").decode()

@@ -10,11 +10,11 @@ from typing import Any, TypedDict, Unpack
 
 from rkcnn.data.images import Images
 from rkcnn.error import InputError
-from rkcnn.fit.fit import Stopped
 from rkcnn.fit.recipe import Recipe, recipe_of
 from rkcnn.record.run import Run
 from rkcnn.run.observer import Observer
 from rkcnn.run.side_by_side import Execution, train_together
+from rkcnn.run.signals import Stopped
 from rkcnn.run.train import check_fit
 from rkcnn.use.images import Data, load_images, name_of
 from rkcnn.use.progress import PrintedProgress

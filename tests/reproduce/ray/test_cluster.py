@@ -12,7 +12,10 @@ from rkcnn.reproduce.ray.cluster import join_cluster
 
 @pytest.mark.parametrize("address", ["nonsense", "host:port", "ray://127.0.0.1:10001", "127.0.0.1:99999", "local"])
 def test_text_that_is_no_address(address: str) -> None:
-    with pytest.raises(InputError, match=f"{address} is no address of a Ray cluster such as"), join_cluster(address):
+    with (
+        pytest.raises(InputError, match=f"`address={address}` is no address of a Ray cluster such as"),
+        join_cluster(address),
+    ):
         pass
 
 
@@ -30,5 +33,5 @@ def test_ray_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_windows_is_told_to_train_locally(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
-    with pytest.raises(InputError, match="does not work on Windows; say --on local"), join_cluster(None):
+    with pytest.raises(InputError, match="not supported on Windows; train with `on=local`"), join_cluster(None):
         pass

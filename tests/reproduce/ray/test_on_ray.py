@@ -101,7 +101,8 @@ def pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int
             from rkcnn.fit.trainer import Trainer
             from rkcnn.reproduce.ray.task import carry_out_task
 
-            learn = Trainer.learn
+            patched: Any = Trainer
+            learn = patched.learn
 
             def wait_and_learn(trainer: Trainer, *batch: Any) -> None:
                 if (trainer.seed, trainer.epoch, trainer.step) == (0, epoch, step) and not Path(paused).exists():
@@ -119,11 +120,11 @@ def pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int
                     signal.signal(signal.SIGINT, handler)
                 learn(trainer, *batch)
 
-            Trainer.learn = wait_and_learn  # type: ignore[method-assign, assignment]
+            patched.learn = wait_and_learn
             try:
                 return carry_out_task(*arguments)
             finally:
-                Trainer.learn = learn  # type: ignore[method-assign]
+                patched.learn = learn
 
         monkeypatch.setattr(driver, "carry_out_task", carry_out)
 
@@ -233,7 +234,7 @@ def test_a_folder_in_use_fails_and_a_finished_run_ends(cluster: str, digits: str
     assert in_use.kind == "fails"
     assert "is training in" in in_use.message
     assert no_store.kind == "fails"
-    assert no_store.message.endswith("; name another --store")
+    assert no_store.message.endswith("; name another `store=...`")
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,8 @@ def test_after_a_damaged_checkpoint_it_sends_what_it_makes(tmp_path: Path) -> No
     sent: list[Files] = []
 
     class Stopping(Sender):
-        def kept(self, job: Job) -> None:
-            super().kept(job)
+        def checkpoint_written(self, job: Job) -> None:
+            super().checkpoint_written(job)
             if len(sent) == 4:
                 raise KeyboardInterrupt
 

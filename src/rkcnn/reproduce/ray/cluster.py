@@ -26,14 +26,14 @@ def join_cluster(address: str | None) -> Iterator[Any]:
     started on this machine and shut down afterwards.
     """
     if sys.platform == "win32":
-        raise InputError("--on ray given, which does not work on Windows; say --on local, or use Linux or macOS")
+        raise InputError("Ray tasks are not supported on Windows; train with `on=local`, or use Linux or macOS")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # Ray's coming default; without it Ray warns
     try:
         import ray
     except ImportError:
         how = "pip install --constraint constraints.txt --editable '.[ray]' in the checkout"
-        raise InputError(f"--on ray needs Ray, which is not installed; {how}") from None
+        raise InputError(f"`on=ray` given, and Ray is not installed; {how}") from None
     if address is not None:
         _check_address(address)
     own: dict[str, Any] = {} if address else {"num_cpus": count_cores(), "include_dashboard": False}
@@ -62,10 +62,10 @@ def _check_address(address: str) -> None:
         address = os.environ.get("RAY_ADDRESS") or address
     if address == "auto":  # Ray looks for a cluster on this machine, which is quick
         return
-    remedy = "start one with ray start --head, which prints its HOST:PORT, or leave --address out"
+    remedy = "start one with ray start --head, which prints its HOST:PORT, or leave `address=...` out"
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or not 0 < int(port) < 65536 or "/" in host:
-        raise InputError(f"--address {address} is no address of a Ray cluster such as 10.0.0.1:6379; {remedy}")
+        raise InputError(f"`address={address}` is no address of a Ray cluster such as 10.0.0.1:6379; {remedy}")
     try:
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
     except OSError as error:

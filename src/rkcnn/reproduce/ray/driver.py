@@ -15,7 +15,7 @@ from rkcnn.error import InputError
 from rkcnn.fit.checkpoint import REMEDY
 from rkcnn.record.result import Result
 from rkcnn.record.run import Run
-from rkcnn.record.standing import standing
+from rkcnn.record.run_state import find_state
 from rkcnn.reproduce.events import Event, failure, read_event
 from rkcnn.reproduce.ray.cluster import join_cluster
 from rkcnn.reproduce.ray.task import Task, carry_out_task, images_to_values
@@ -46,8 +46,8 @@ def reproduce_on_ray(
             try:
                 locks.enter_context(locked(execution.out / run.folder))
                 if store is not None and store.resolve() != execution.out.resolve():
-                    locks.enter_context(locked(store / run.folder, "name another --store"))
-                state = standing(run, execution.out)
+                    locks.enter_context(locked(store / run.folder, "name another `store=...`"))
+                state = find_state(run, execution.out)
             except InputError as error:
                 yield failure(index, error)
                 continue
@@ -62,7 +62,7 @@ def reproduce_on_ray(
 def check_device(device: str) -> None:
     """Raise InputError unless `device` is one that Ray tasks can be given."""
     if device not in ("auto", "cpu", "cuda"):
-        raise InputError(f"--device {device} given with --on ray, which chooses among GPUs; say cpu, cuda or auto")
+        raise InputError(f"`device={device}` given, but Ray chooses among GPUs; say cpu, cuda or auto")
 
 
 def task_device(device: str, gpus: float) -> str:
@@ -71,7 +71,7 @@ def task_device(device: str, gpus: float) -> str:
     Otherwise it stays `device`: Ray shows each task one GPU.
     """
     if device == "cuda" and not gpus:
-        raise InputError("--device cuda given, and the Ray cluster has no GPU; say cpu or auto")
+        raise InputError("`device=cuda` given, and the Ray cluster has no GPU; say cpu or auto")
     return device if gpus else "cpu"
 
 

@@ -19,17 +19,17 @@ from rkcnn.data.images import Images
 from rkcnn.disk import locked
 from rkcnn.error import InputError
 from rkcnn.fit.checkpoint import REMEDY
-from rkcnn.fit.fit import Stopped
 from rkcnn.record.run import Run, read_run
 from rkcnn.reproduce.events import Event, Reporter, failure
 from rkcnn.reproduce.ray.transfer import Files, pack_checkpoints, pack_results, unpack_checkpoints
 from rkcnn.run.device import keep_freed_memory
 from rkcnn.run.job import Job
 from rkcnn.run.side_by_side import Execution, train_together
+from rkcnn.run.signals import Stopped
 from rkcnn.run_folder import LOCK
 
 Values = dict[str, Any]  # numbers, text and arrays: no class of ours that the other side would have to import
-STORE_REMEDY = "free some space there or name another --store"
+STORE_REMEDY = "free some space there or name another `store=...`"
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Sender(Reporter):
         super().__init__({task.run: task.index}, report)
         self._send = send
 
-    def kept(self, job: Job) -> None:
+    def checkpoint_written(self, job: Job) -> None:
         self._send(pack_checkpoints(job.folder, newest_only=True))
 
 

@@ -1,0 +1,149 @@
+"""How far a run is, as its folder shows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from outcome import outcome
+from rkcnn.error import InputError
+from rkcnn.fit.recipe import recipe_of
+from rkcnn.record.run import Run
+from rkcnn.record.run_state import BEGUN, NEW, BegunRun, find_begun_runs, find_shorter, find_state
+
+HISTORY = tuple(replace(epoch, seconds=2.0) for epoch in outcome().epochs)
+IMAGES = "1" * 64
+
+
+def keep(folder: Path, epoch: int, step: int = 0) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"checkpoint-{epoch:05d}-{step:06d}.json"
+    identity = {**outcome().run.as_dict(), "train_sha256": "0" * 64}
+    stretches = [asdict(replace(outcome().stretches[0], epochs=epoch))]
+    history = {"epochs": [asdict(done) for done in HISTORY[:epoch]], "stretches": stretches}
+    path.write_text(json.dumps({"identity": identity, "epoch": epoch, "step": step, "history": history}))
+    return path
+
+
+def test_new_begun_and_done(tmp_path: Path) -> None:
+    result = outcome()
+    run = result.run
+    assert find_state(run, tmp_path) == NEW
+    folder = tmp_path / run.folder
+    folder.mkdir(parents=True)
+    assert find_state(run, tmp_path) == NEW
+    (folder / "checkpoint-00001-000000.json").write_text("{}")
+    assert find_state(run, tmp_path) == BEGUN
+    assert find_state(run, tmp_path / "elsewhere") == NEW
+    assert find_state(run, tmp_path / "elsewhere", store=tmp_path) == BEGUN
+    (folder / "result.json").write_bytes(result.to_json())
+    assert find_state(run, tmp_path) == result
+
+
+def test_a_result_of_another_recipe_is_not_this_runs(tmp_path: Path) -> None:
+    result = outcome()
+    run = result.run
+    folder = tmp_path / run.folder
+    folder.mkdir(parents=True)
+    other = replace(run, recipe=replace(run.recipe, lr=0.05))
+    (folder / "result.json").write_bytes(replace(result, run=other).to_json())
+    with pytest.raises(InputError, match=r"is of another run, made by mini,epochs=3,lr=0\.05; move it away"):
+        find_state(run, tmp_path)
+
+
+def test_the_newest_tells_how_far_it_came(tmp_path: Path) -> None:
+    keep(tmp_path / "b", 1)
+    keep(tmp_path / "b", 2, 7)
+    keep(tmp_path / "a", 0)
+    keep(tmp_path / "done", 3)
+    (tmp_path / "done" / "result.json").write_bytes(outcome().to_json())
+    assert list(find_begun_runs(tmp_path)) == [
+        (tmp_path / "a", BegunRun(outcome().run, (), 0)),
+        (tmp_path / "b", BegunRun(outcome().run, HISTORY[:2], 4.0)),
+    ]
+
+
+def test_a_damaged_one_is_passed_over(tmp_path: Path) -> None:
+    keep(tmp_path, 1)
+    keep(tmp_path, 2).write_bytes(b"{")
+    assert list(find_begun_runs(tmp_path)) == [(tmp_path, BegunRun(outcome().run, HISTORY[:1], 2.0))]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"identity": {}, "history": []}',
+        b'{"identity": 3, "history": 4}',
+        b'{"identity": {}, "history": {"epochs": [], "stretches": []}}',
+        b"\xff",
+    ],
+)
+def test_where_none_can_be_read_that_is_said(tmp_path: Path, content: bytes) -> None:
+    keep(tmp_path, 1).write_bytes(content)
+    ((folder, trouble),) = find_begun_runs(tmp_path)
+    assert folder == tmp_path
+    assert isinstance(trouble, InputError)
+    assert str(trouble) == f"no checkpoint in {tmp_path} can be read; remove them to start anew"
+
+
+def run_of(epochs: int) -> Run:
+    return Run("mnist-mini", "ResNet@k=4", recipe_of("mini", {"epochs": str(epochs)}), 0)
+
+
+def put(out: Path, epochs: int, images: str = IMAGES) -> Path:
+    """A finished run's result and last checkpoint."""
+    run = run_of(epochs)
+    folder = out / run.folder
+    folder.mkdir(parents=True)
+    result = outcome(run=run, data={"train_sha256": images})
+    (folder / "result.json").write_bytes(result.to_json())
+    (folder / f"checkpoint-{epochs:05d}-000000.safetensors").write_bytes(b"tensors")
+    facts = {"epoch": epochs, "step": 0, "sha256": hashlib.sha256(b"tensors").hexdigest()}
+    (folder / f"checkpoint-{epochs:05d}-000000.json").write_text(json.dumps(facts))
+    return folder
+
+
+def offered(out: Path, run: Run | None = None) -> Path | None:
+    run = run or run_of(9)
+    found = find_shorter(run, out / run.folder, {"train_sha256": IMAGES})
+    return found and found.folder
+
+
+def test_the_longest_that_is_shorter(tmp_path: Path) -> None:
+    assert offered(tmp_path) is None
+    folders = {epochs: put(tmp_path, epochs) for epochs in (2, 5, 9, 12)}
+    assert offered(tmp_path) == folders[5]
+    assert offered(tmp_path, replace(run_of(9), seed=1)) is None
+    assert offered(tmp_path, replace(run_of(9), recipe=recipe_of("mini", {"epochs": "9", "lr": "1"}))) is None
+
+
+@pytest.mark.parametrize("gone", ["*.json", "*.safetensors", "*"])
+def test_without_its_checkpoint_it_is_passed_over(tmp_path: Path, gone: str) -> None:
+    """As a record that was copied without them."""
+    shorter, longer = put(tmp_path, 3), put(tmp_path, 5)
+    for path in longer.glob(f"checkpoint-{gone}"):
+        path.unlink()
+    assert offered(tmp_path) == shorter
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"epoch": 4, "step": 3}', b"\xff"])
+def test_with_a_damaged_checkpoint_it_is_passed_over(tmp_path: Path, content: bytes) -> None:
+    (put(tmp_path, 5) / "checkpoint-00005-000000.json").write_bytes(content)
+    assert offered(tmp_path) is None
+
+
+def test_with_damaged_tensors_it_is_passed_over(tmp_path: Path) -> None:
+    (put(tmp_path, 5) / "checkpoint-00005-000000.safetensors").write_bytes(b"tensorz")
+    assert offered(tmp_path) is None
+
+
+def test_of_other_images_it_is_passed_over(tmp_path: Path) -> None:
+    put(tmp_path, 5, images="2" * 64)
+    assert offered(tmp_path) is None
