@@ -10,7 +10,6 @@ import pytest
 
 from footprints import put_memories
 from report.records import put_records, report_of
-from rkcnn.record.result import Result
 from rkcnn.report.footnotes import NORMS, note_sampling
 
 
@@ -41,9 +40,8 @@ def test_the_error_of_a_difference_from_the_draw_of_the_images(tmp_path: Path) -
     assert text.count("A small difference may reverse on another test set.") == 1
 
 
-def test_notes_in_the_records_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Result, "notes", ("made before its first weights changed",), raising=False)
-    put_records(tmp_path, {"CliqueNet-2@k=32": (0.004, 0.005)})
+def test_notes_in_the_records_are_shown(tmp_path: Path) -> None:
+    put_records(tmp_path, {"CliqueNet-2@k=32": (0.004, 0.005)}, notes=("made before its first weights changed",))
     assert notes(tmp_path).count("CliqueNet (T = 2): made before its first weights changed.") == 1
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from outcome import outcome
-from rkcnn.record.result import Result
+from rkcnn.record.result import Stretch
 from rkcnn.report.origins import find_origins
 
 
@@ -17,7 +14,7 @@ def test_equal_origins_are_counted_and_the_most_runs_come_first() -> None:
     gpu: dict[str, Any] = {
         "versions": {"rkcnn": "0.1.0", "torch": "2.11.0"},
         "machine": {"gpu": "NVIDIA H200"},
-        "commit": "abc+",
+        "stretches": (Stretch(commit="abc+", source="0123456789abcdef", rule=2, epochs=3),),
     }
     made = [outcome(), outcome(**gpu), outcome(**gpu), outcome(**gpu, engine="graph")]
     made = [replace(result, run=replace(result.run, seed=seed)) for seed, result in enumerate(made)]
@@ -43,12 +40,11 @@ def test_a_run_of_several_tables_counts_once() -> None:
     assert origin.runs == 2
 
 
-def test_a_run_that_another_version_continued_lists_both(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_another_version_continued_lists_both() -> None:
     stretches = (
-        SimpleNamespace(epochs=123, commit="037bf535bfd0", source="0123456789abcdef"),
-        SimpleNamespace(epochs=37, commit=None, source="fedcba9876543210"),
+        Stretch(epochs=123, commit="037bf535bfd0", source="0123456789abcdef", rule=1),
+        Stretch(epochs=37, commit=None, source="fedcba9876543210", rule=2),
     )
-    monkeypatch.setattr(Result, "stretches", stretches, raising=False)
-    (origin,) = find_origins([outcome()])
+    (origin,) = find_origins([outcome(stretches=stretches)])
     assert origin.commit == "037bf535bfd0 (123 epochs), then unknown (37 epochs)"
     assert origin.source == "0123456789abcdef (123 epochs), then fedcba9876543210 (37 epochs)"

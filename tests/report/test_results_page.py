@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from report.records import ERRORS, put_records
-from rkcnn.record.result import Result
 from rkcnn.record.tables import TABLES
 from rkcnn.report.results import read_records
 from rkcnn.report.results_page import FIGURE, NO_RUNS, WRITTEN, report_published, write_readme_part, write_results_page
@@ -95,11 +94,16 @@ def test_the_bullets(tmp_path: Path) -> None:
     assert limits.startswith("- A difference of two networks has a standard error of up to ±0.094 points")
 
 
-def test_what_the_records_note_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Result, "notes", ("made before its first weights changed.",), raising=False)
-    put_records(tmp_path, {"CliqueNet-2@k=32": (0.004,)})
-    for text in (readme(tmp_path), page(tmp_path)):
-        assert "\nCliqueNet (T = 2): made before its first weights changed.\n" in text
+def test_what_the_records_note_is_shown_once_for_all_rows_that_have_it(tmp_path: Path) -> None:
+    about_run = "Trained before its first weights changed."
+    about_record = "Found in a check and corrected by hand: a commit."
+    put_records(tmp_path, {"CliqueNet-2@k=32": (0.004,)}, notes=(about_run, about_record))
+    put_records(tmp_path, {"ResNet@k=32": (0.004,)}, notes=(about_record,))
+    noted = f"CliqueNet (T = 2): {about_run}"
+    assert f"\n\n{noted}\n\n" in readme(tmp_path)
+    assert about_record not in readme(tmp_path)
+    assert f"\n- {noted}\n" in page(tmp_path)
+    assert f"\n- pre-act ResNet, CliqueNet (T = 2): {about_record}\n" in page(tmp_path)
 
 
 def test_no_runs_are_said_in_a_sentence(tmp_path: Path) -> None:

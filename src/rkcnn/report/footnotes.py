@@ -31,9 +31,7 @@ def list_footnotes(
 ) -> Iterator[str]:
     """Yield the notes to one table, one to three sentences each; `checks` are the costs of its rows."""
     yield from _note_errors(results)
-    for row in results.rows:
-        for note in row.notes:
-            yield f"{row.label}: {note.rstrip('.')}."
+    yield from note_records(results)
     if results.others:
         listed = ", ".join(f"{number} by {name}" for name, number in results.others.items())
         yield f"Results of these networks by other recipes are left out: {listed}."
@@ -51,6 +49,16 @@ def list_footnotes(
         if row.diverged:
             seeds = ", ".join(str(result.run.seed) for result in row.diverged)
             yield f"{row.label} diverged with seed {seeds}: {row.diverged[0].status.removeprefix('diverged: ')}."
+
+
+def note_records(results: ResultTable) -> Iterator[str]:
+    """Give the notes that stand in the records themselves, each with the rows that have it."""
+    notes: dict[str, list[str]] = {}
+    for row in results.rows:
+        for note in row.notes:
+            notes.setdefault(note, []).append(row.label)
+    for note, labels in notes.items():
+        yield f"{', '.join(labels)}: {note.rstrip('.')}."
 
 
 def list_limits(results: ResultTable, comparisons: Sequence[Comparison]) -> list[str]:

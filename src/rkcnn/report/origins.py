@@ -52,9 +52,8 @@ def _origin(result: Result) -> Origin:
 
 def _list_code(result: Result) -> tuple[str, str]:
     """Return the commits and source hashes that computed a run, with their numbers of epochs if there are several."""
-    stretches = getattr(result, "stretches", ())
-    if len(stretches) < 2:
+    if len(result.stretches) == 1:
         return result.commit or "unknown", result.source
-    commits = [f"{each.commit or 'unknown'} ({each.epochs} epochs)" for each in stretches]
-    sources = [f"{each.source} ({each.epochs} epochs)" for each in stretches]
+    commits = [f"{each.commit or 'unknown'} ({each.epochs} epochs)" for each in result.stretches]
+    sources = [f"{each.source} ({each.epochs} epochs)" for each in result.stretches]
     return ", then ".join(commits), ", then ".join(sources)

@@ -85,7 +85,7 @@ class Row:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the records say about themselves, each note once."""
-        found = (note for result in (*self.results, *self.diverged) for note in getattr(result, "notes", ()))
+        found = (note for result in (*self.results, *self.diverged) for note in result.notes)
         return tuple(dict.fromkeys(found))
 
 
@@ -132,8 +132,8 @@ class ResultTable:
     @property
     def held_out(self) -> str:
         """What the errors were counted on: the `test` or the `validation` images."""
-        runs = (result.run for row in self.rows for result in (*row.results, *row.diverged))
-        return "validation" if any(run.held_out == "validation" for run in runs) else "test"
+        results = (result for row in self.rows for result in (*row.results, *row.diverged))
+        return next((result.run.held_out for result in results), "test")
 
     @property
     def runs(self) -> int:

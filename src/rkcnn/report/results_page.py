@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rkcnn.record.tables import PRESETS, TABLES
 from rkcnn.report.claims.verdict import JudgedClaim
-from rkcnn.report.footnotes import NORMS, note_control, note_sampling
+from rkcnn.report.footnotes import NORMS, note_control, note_records, note_sampling
 from rkcnn.report.report import Report, TableReport, build_report
 from rkcnn.report.results import Records, arrange
 from rkcnn.report.sentences import (
@@ -26,6 +26,7 @@ from rkcnn.report.tables.markdown import short_table
 PAGE = Path("docs/results.md")  # from where the README lies
 PICTURE = Path("docs/results.svg")
 FIGURE = "forest"
+CORRECTED = "corrected by hand"  # a note with these words is about the record, and not shown in the README
 NO_RUNS = "No run of the paper's MNIST table by its own recipe has been published yet."
 WRITTEN = "<!-- rkcnn report --readme README.md writes this file from results/; a test says when it is stale. -->"
 
@@ -52,7 +53,8 @@ def write_readme_part(report: Report) -> str:
     specs = [spec for spec in README_ROWS if spec in {row.spec for row in run}][:MOST_ROWS]
     more = f" The other {len(run) - len(specs)} are there, too." if len(run) > len(specs) else ""
     link = f"[{PAGE.as_posix()}]({PAGE.as_posix()})"
-    lines = [_introduce(part), short_table(part, specs), *_list_notes(part)]
+    notes = [note for note in note_records(part.results) if CORRECTED not in note]
+    lines = [_introduce(part), short_table(part, specs), *notes]
     if part.figure(FIGURE):
         lines.append(_show_figure(part, PICTURE.as_posix()))
     lines.append("\n".join(f"- {line}" for line in _list_bullets(part)))
@@ -82,10 +84,6 @@ def _introduce(part: TableReport) -> str:
         "and our best epoch give lowest (mean ± std) over runs, each at its best epoch, which is chosen on the test "
         "set; our last epoch gives mean ± std, and nothing was chosen."
     )
-
-
-def _list_notes(part: TableReport) -> list[str]:
-    return [f"{row.label}: {note.rstrip('.')}." for row in part.results.rows for note in row.notes]
 
 
 def _show_figure(part: TableReport, path: str) -> str:
@@ -141,8 +139,9 @@ def _describe(report: Report, part: TableReport) -> Iterator[str]:
     yield "\n".join((*heads, *map(_write_claim, report.claims.get("paper", ()))))
     yield "## Errors on MNIST"
     yield short_table(part)
-    yield from _list_notes(part)
-    yield from note_control(shown)
+    notes = [*note_records(results), *note_control(shown)]
+    if notes:
+        yield "\n".join(f"- {note}" for note in notes)
     if part.figure(FIGURE):
         yield _show_figure(part, PICTURE.name)
     findings = [_list(statement) for statement in part.findings]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,11 @@ from rkcnn.report.figures.bands import HIGHEST, draw_bands
 
 THREE = ("ResNet@k=32", "Identity@k=32", "RKCNN-R-2@k=32")
 OTHERS = {"ResNet@k=32": (0.004,), "RKCNN-R-2@k=32": (0.004,)}
+
+
+def course(errors: tuple[float, ...]) -> dict[str, Any]:
+    """The fields of a record that has these errors by epoch."""
+    return {"epochs": outcome(errors).epochs, "stretches": outcome(errors).stretches}
 
 
 def test_a_panel_a_family_with_every_row_in_it(tmp_path: Path) -> None:
@@ -42,7 +48,7 @@ def test_the_line_is_the_mean_and_the_band_the_range(tmp_path: Path) -> None:
 
 
 def test_runs_without_error_are_drawn_on_a_plain_scale(tmp_path: Path) -> None:
-    put_records(tmp_path, dict.fromkeys(THREE, (0.0002,)), epochs=outcome((0.1, 0.0)).epochs)
+    put_records(tmp_path, dict.fromkeys(THREE, (0.0002,)), **course((0.1, 0.0)))
     figure = draw_bands(results_of(tmp_path))
     assert figure
     assert figure.axes[0].get_yscale() == "linear"
@@ -50,7 +56,7 @@ def test_runs_without_error_are_drawn_on_a_plain_scale(tmp_path: Path) -> None:
 
 def test_nothing_to_see_is_no_figure(tmp_path: Path) -> None:
     assert draw_bands(results_of(tmp_path)) is None
-    put_records(tmp_path, dict.fromkeys(THREE, (0.3,)), preset="smoke", epochs=outcome((0.3,)).epochs)
+    put_records(tmp_path, dict.fromkeys(THREE, (0.3,)), preset="smoke", **course((0.3,)))
     assert draw_bands(results_of(tmp_path)) is None
 
 
@@ -69,7 +75,7 @@ def test_fewer_than_three_networks_are_no_figure(tmp_path: Path) -> None:
 def test_below_each_panel_its_last_epochs_on_a_linear_scale(tmp_path: Path) -> None:
     """Twenty epochs that fall to 0.5 %: the zoom shows the last four, and nothing but their range."""
     errors = (*(0.1 / (1 + i) for i in range(16)), 0.006, 0.0058, 0.0056, 0.005)
-    put_records(tmp_path, dict.fromkeys(THREE, (0.005, 0.005)), epochs=outcome(errors).epochs)
+    put_records(tmp_path, dict.fromkeys(THREE, (0.005, 0.005)), **course(errors))
     figure = draw_bands(results_of(tmp_path))
     assert figure
     wholes = [panel for panel in figure.axes if panel.get_title(loc="left")]

@@ -156,3 +156,9 @@ def test_what_is_not_there_is_left_out(tmp_path: Path) -> None:
 def test_a_time_says_how_runs_were_packed(tmp_path: Path, machine: dict[str, int], says: str) -> None:
     put_records(tmp_path, {"ResNet@k=32": (0.004,)}, machine=machine)
     assert facts(tmp_path)["training"] == says
+
+
+def test_a_note_in_the_records_is_shown_on_their_error(tmp_path: Path) -> None:
+    put_records(tmp_path, {"CliqueNet-2@k=32": (0.004, 0.005)}, notes=("Trained before a correction.",))
+    cells = lines(tmp_path)["CliqueNet-2@k=32"].cells
+    assert [cell.note for cell in cells if cell.text == "0.450±0.071"] == ["Trained before a correction."]

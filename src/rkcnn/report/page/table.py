@@ -127,7 +127,7 @@ def _drop_empty(heads: Sequence[Head], lines: Sequence[PageLine]) -> Grid:
 def _list_errors(results: ResultTable, row: Row, text: RowText) -> tuple[PageCell, ...]:
     last_gap, best_gap = gaps(results, row)
     return (
-        PageCell(text.last, _mean(row.last)),
+        PageCell(text.last, _mean(row.last), note=" ".join(row.notes) or None),
         PageCell(text.seeds, len(row.results)),
         PageCell(_break(text.printed), row.printed_mean, note=row.printed.note if row.printed else None),
         PageCell(_break(text.best), _mean(row.best)),
