@@ -111,8 +111,8 @@ def test_images_loaded_in_another_way_are_refused(rkcnn: Run, tmp_path: Path, di
         main(["train", "ResNet@k=4", "--data", data, "--split", "0.3", "--set", "epochs=1", "--out", str(out)])
     run = str(next(out.rglob("result.json")).parent)
     says = (
-        f"{data} is no longer what the run was tested with; give the --size, --split and --skip-bad of its training or, "
-        "if its files have changed, name the images to test with, as in --data"
+        f"{data} is no longer what the run was tested with; give the --size, --split and --skip-bad of its training "
+        "or, if its files have changed, name the images to test with, as in --data"
     )
     code, said, err = rkcnn("evaluate", run, "--split", "0.5")
     assert code == 2
@@ -174,7 +174,7 @@ def refused(answer: tuple[int, str, str], says: str) -> None:
 
 def test_a_folder_without_a_result(rkcnn: Run, tmp_path: Path) -> None:
     refused(rkcnn("evaluate", str(tmp_path)), "holds no result.json; give the folder of a finished run")
-    refused(rkcnn("evaluate", str(tmp_path / "no")), "doesn't exist; give a run's folder")
+    refused(rkcnn("evaluate", str(tmp_path / "no")), "doesn't exist; give the folder of a finished run")
 
 
 def test_a_checkpoint(rkcnn: Run, run: Path) -> None:
