@@ -1,11 +1,12 @@
-# Every target does its own set-up from a fresh clone: Python 3.11 or newer and make are all it needs.
+# Every target sets up what it needs in a fresh clone; Python 3.11 or newer and make are all that must be there.
 PYTHON ?= python3
 BIN := .venv/bin
-# Freed memory is kept: glibc gives every large tensor back to the kernel, which takes a quarter of a step's time.
+# Keeps freed memory: otherwise glibc returns every large tensor to the kernel, which takes a quarter of a step's time.
 KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
 SETUP := pyproject.toml constraints.txt src/rkcnn/__init__.py
+PYTEST := OMP_NUM_THREADS=1 $(KEEP_MEMORY) $(BIN)/pytest -n 2 --dist worksteal
 
-.PHONY: train models test test-gpu bench-batches clean
+.PHONY: train models test test-shared test-gpu bench-batches clean
 
 train: .venv/used  ## train a network on real digits, in about two minutes on two cores
 	$(BIN)/rkcnn train $(ARGS)
@@ -13,17 +14,20 @@ train: .venv/used  ## train a network on real digits, in about two minutes on tw
 models: .venv/used  ## print every network of the paper with its cost
 	$(BIN)/rkcnn models
 
-bench-batches: .venv/used  ## augmented images per second, whole batches beside one by one
+bench-batches: .venv/used  ## augmented images per second, in batches and one by one
 	$(BIN)/python benchmarks/batches.py
-
-test-gpu: .venv/tested  ## the tests that need a GPU
-	$(BIN)/pytest -m gpu $(ARGS)
 
 test: .venv/tested  ## lint, types and tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	OMP_NUM_THREADS=1 $(KEEP_MEMORY) $(BIN)/pytest -n 2 --dist worksteal $(ARGS)
+	$(PYTEST) $(ARGS)
+
+test-shared: .venv/tested  ## the tests that need ../shared, which `make test` skips where it is missing
+	$(PYTEST) -m shared $(ARGS)
+
+test-gpu: .venv/tested  ## the tests that need a GPU
+	$(BIN)/pytest -m gpu $(ARGS)
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -33,7 +37,7 @@ test: .venv/tested  ## lint, types and tests
 	touch $@
 
 .venv/tested: $(SETUP) | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all,test]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[ray,test]'
 	touch .venv/used $@
 
 clean:

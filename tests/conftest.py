@@ -1,4 +1,4 @@
-"""Shared rules of the tests: threads, and what may skip where."""
+"""Rules for all tests: threads, where data goes, and which tests may be skipped."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("rkcnn", deadline=None)  # a shared core can be slow for a moment
+# a shared core can be slow for a moment
+settings.register_profile("rkcnn", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("rkcnn")
 
-MAY_SKIP = ("GPU", "timm", "../shared", "Chromium")  # everything else must be there when CI=true
+MAY_SKIP = ("GPU", "timm", "../shared", "Chromium", "jedi")  # everything else must be there when CI=true
+SHARED = Path(os.environ.get("RKCNN_SHARED") or Path(__file__).parents[2] / "shared")
 
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job, and its children, would ignore it
@@ -29,7 +31,7 @@ torch.set_num_threads(1)  # two workers with two threads each on two cores run 6
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Data go to a folder of this session, not to the cache of whoever runs the tests."""
+    """Keep data in a folder of this session, not in the cache of whoever runs the tests."""
     if "RKCNN_DATA" not in os.environ:  # xdist's workers inherit it
         folder = tempfile.TemporaryDirectory(prefix="rkcnn-tests-")
         os.environ["RKCNN_DATA"] = folder.name
@@ -37,13 +39,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes minutes starts first, so that the other worker never waits for it at the end."""
+    """Skip tests of files that are not in ../shared, and start those that take minutes before the others."""
+    for item in items:
+        for marker in item.iter_markers("shared"):
+            if not (SHARED / marker.args[0]).exists():
+                item.add_marker(pytest.mark.skip(reason=f"needs ../shared/{marker.args[0]}"))
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
 
 
 @pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[str, Callable[[Path], object]], Path]:
-    """A folder of that name which the first worker fills and the others find."""
+    """A function that returns a folder of that name; the first worker that asks for it fills it with `make`."""
     base = tmp_path_factory.getbasetemp()
     common = base if worker_id == "master" else base.parent
 
@@ -53,7 +59,7 @@ def once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not folder.exists():
                 part = folder.with_suffix(".part")
-                shutil.rmtree(part, ignore_errors=True)  # another worker may have failed in it
+                shutil.rmtree(part, ignore_errors=True)  # another worker may have failed there
                 part.mkdir()
                 make(part)
                 part.rename(folder)
@@ -64,7 +70,7 @@ def once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[
 
 @pytest.fixture(scope="session")
 def rows(once: Callable[[str, Callable[[Path], object]], Path]) -> list[dict[str, Any]]:
-    """What `rkcnn models --json` prints, counted once: it takes 15 s on one core."""
+    """The output of `rkcnn models --json`, made once: it takes 15 s on one core."""
 
     def count(folder: Path) -> None:
         done = subprocess.run([sys.executable, "-m", "rkcnn", "models", "--json"], capture_output=True, text=True)
@@ -77,7 +83,7 @@ def rows(once: Callable[[str, Callable[[Path], object]], Path]) -> list[dict[str
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """With CI=true a skip for a missing extra or compiler is a failure."""
+    """With CI=true, fail a test that is skipped for a missing extra or compiler."""
     report = yield
     if os.environ.get("CI") == "true" and report.skipped and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)

@@ -1,101 +1,160 @@
-"""A read-only and a full disk, as root too: a read-only mount and a small tmpfs in a mount namespace."""
+"""Files written completely or not at all; one holder of a lock at a time, and none that is dead."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
-import shutil
 import subprocess
 import sys
-from importlib.resources import files
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from rkcnn.disk import DiskError, write_whole, writing_to
+from rkcnn.disk import HOLDER, DiskError, Locked, locked, open_file, write_whole, writing_to
+from rkcnn.error import InputError
 
-BUNDLED = Path(str(files("rkcnn.data") / "bundled"))
-
-
-def can_mount() -> bool:
-    return (
-        shutil.which("unshare") is not None
-        and not subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode
-    )
-
-
-def run_mounted(mount: str, folder: Path, code: str) -> subprocess.CompletedProcess[str]:
-    """Runs Python code in a mount namespace of its own after `mount`; lists what is left there."""
-    script = f'mount --make-rprivate / && {mount} && "$@"; code=$?; find "$FOLDER" -type f -size +0; exit $code'
-    command = ["unshare", "-rm", "sh", "-c", script, "sh", sys.executable, "-c", code]
-    environment = os.environ | {"FOLDER": str(folder)}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+HOLD = """
+import sys, time
+from pathlib import Path
+from rkcnn.disk import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
 
 
-needs_mounts = pytest.mark.skipif(not can_mount(), reason="needs unshare and mount namespaces")
-
-
-@needs_mounts
-def test_a_read_only_data_folder_is_a_sentence(mini: Path, prelude: str) -> None:
-    mini.mkdir()
-    mount = 'mount -t tmpfs -o ro none "$FOLDER"'
-    code = f'{prelude}\nmain(["data", "get", "mini", "--mirror", "http://127.0.0.1:9"])'
-    done = run_mounted(mount, mini, code)
-    assert done.returncode == 2, done.stderr
-    assert "is on a read-only file system; name another folder with --data-dir" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
-
-
-@needs_mounts
-def test_a_set_already_decoded_opens_on_a_read_only_disk(mini: Path, prelude: str) -> None:
-    (mini / "mini").mkdir(parents=True)
-    for path in BUNDLED.iterdir():
-        shutil.copy(path, mini / "mini")
-    code = f'{prelude}\nmain(["data", "get", "mini", "--offline"])'
-    first = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert first.returncode == 0, first.stderr
-    mount = 'mount --bind "$FOLDER" "$FOLDER" && mount -o remount,ro,bind "$FOLDER"'
-    again = run_mounted(mount, mini, code)
-    assert again.returncode == 0, again.stderr
-    assert again.stdout.startswith(first.stdout)
-
-
-@needs_mounts
-@pytest.mark.parametrize("size", ["256k", "6m"])  # full in the download; full in decoding
-def test_a_full_disk_is_a_sentence_and_leaves_nothing_half_written(
-    size: str, mini: Path, prelude: str, server: object
-) -> None:
-    mini.mkdir()
-    url = server.url  # type: ignore[attr-defined]
-    code = f'{prelude}\nmain(["data", "get", "mini", "--mirror", "{url}"])'
-    done = run_mounted(f'mount -t tmpfs -o size={size} none "$FOLDER"', mini, code)
-    assert done.returncode == 2, done.stderr
-    assert "the disk is full; name another folder" in done.stderr
-    assert "Traceback" not in done.stderr
-    left = done.stdout.split()
-    assert all(name.endswith(".part") for name in left)  # a download that the next run continues
-
-
-@needs_mounts
-def test_a_full_disk_under_the_contact_sheet(tmp_path: Path, prelude: str) -> None:
-    code = f'{prelude}\nmain(["data", "show", "mnist-mini", "-o", {str(tmp_path / "sheet.png")!r}])'
-    done = run_mounted('mount -t tmpfs -o size=16k none "$FOLDER"', tmp_path, code)
-    assert done.returncode == 2, done.stderr
-    assert "the disk is full; give another file with -o" in done.stderr
-    assert done.stdout == ""
-
-
-def test_a_file_in_the_way_is_a_sentence(tmp_path: Path) -> None:
+def test_a_file_in_the_path_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    says = "a part of it is a file, not a folder; do other"
+    says = "a part of its path is a file, not a folder; do other"
     with pytest.raises(DiskError, match=says), writing_to(tmp_path / "file" / "x", "do other"):
         (tmp_path / "file" / "x").write_text("")
+
+
+def test_what_cannot_be_opened_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="can't be read"):
+        open_file(tmp_path)
 
 
 def test_write_whole_replaces_all_or_nothing(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write_whole(path, b"one")
     write_whole(path, b"two")
+    assert path.read_bytes() == b"two"
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
     with pytest.raises(DiskError, match=r"can't write to .*; name another folder"):
         write_whole(tmp_path / "missing" / "file", b"three")
+
+
+def test_refused_while_the_other_lives_and_free_when_it_is_killed(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "run"
+    other = subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True)
+    assert other.stdout is not None
+    with other.stdout:
+        try:
+            assert other.stdout.readline() == "held\n"
+            with pytest.raises(InputError, match=f"process {other.pid} is training in"), locked(folder):
+                pass
+        finally:
+            other.kill()
+            other.wait()
+    for _ in range(2):  # free after the death, and again after use
+        with locked(folder):
+            pass
+
+
+def test_the_second_waits_and_says_so_once(tmp_path: Path) -> None:
+    said: list[str] = []
+    events: list[str] = []
+    waits = threading.Event()
+
+    def note(text: str) -> None:
+        said.append(text)
+        waits.set()
+
+    def second() -> None:
+        with locked(tmp_path, name=".own.lock", on_wait=note):
+            events.append("second in")
+
+    thread = threading.Thread(target=second)
+    with locked(tmp_path, name=".own.lock", on_wait=note):
+        thread.start()
+        assert waits.wait(60)
+        events.append("first out")
+    thread.join()
+    assert events == ["first out", "second in"]
+    assert said == [f"waiting for process {os.getpid()}, which has locked {tmp_path / '.own.lock'}"]
+
+
+def test_locks_of_other_names_are_other_locks(tmp_path: Path) -> None:
+    with locked(tmp_path, name=".one.lock"), locked(tmp_path, name=".two.lock"):
+        assert {path.name for path in tmp_path.iterdir()} == {".one.lock", ".two.lock"}
+
+
+def test_a_folder_that_cant_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DiskError, match=r"name another `out=\.\.\.`"), locked(tmp_path / "file" / "run"):
+        pass
+
+
+def test_the_remedy_is_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"; name another store$"), locked(tmp_path / "file", "name another store"):
+        pass
+
+
+def test_the_driver_is_named_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that is stopped is replaced, so it is of no use to name it."""
+    monkeypatch.setenv(HOLDER, "4321")
+    with locked(tmp_path), pytest.raises(Locked, match=r"^process 4321 is training in") as refused, locked(tmp_path):
+        pass
+    assert (refused.value.holder, refused.value.folder) == ("process 4321", tmp_path)
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS])
+def test_a_file_system_without_locks_is_no_other_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    says = rf"^can't lock .*: its file system can't lock files \({os.strerror(number)}\); name another `out=\.\.\.`$"
+    with pytest.raises(InputError, match=says) as refused, locked(tmp_path):
+        pass
+    assert not isinstance(refused.value, Locked)
+
+
+def test_a_full_disk_takes_no_number_and_the_folder_is_held_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with locked(tmp_path), pytest.raises(InputError, match=r"^another process is training in"), locked(tmp_path):
+            pass
+
+
+def test_windows_locks_one_byte_beyond_the_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With stand-ins for what Windows has: a byte can be locked once, and no folder can be opened."""
+    held: set[tuple[int, int]] = set()
+
+    def locking(file: int, mode: int, count: int) -> None:
+        place = os.fstat(file).st_ino, os.lseek(file, 0, os.SEEK_CUR)
+        if place in held:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        assert (mode, count) == (2, 1)
+        held.add(place)
+
+    monkeypatch.setattr("rkcnn.disk.sys", SimpleNamespace(platform="win32"))
+    monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(locking=locking, LK_NBLCK=2))
+    monkeypatch.setattr(fcntl, "flock", None)
+    with locked(tmp_path), pytest.raises(Locked, match=f"^process {os.getpid()} is training in"), locked(tmp_path):
+        pass
+    assert {place for _, place in held} == {1 << 20}
+    write_whole(tmp_path / "file", b"one")
+    assert (tmp_path / "file").read_bytes() == b"one"

@@ -36,6 +36,8 @@ def test_a_room_imports_only_from_rooms_above_it() -> None:
         if room in FREE:
             continue
         above = ROOMS[: ROOMS.index(room) + 1]
+        if room == "use":
+            above = (*above, "")  # the page of the Python interface describes `import rkcnn` itself
         for name in imported(ast.walk(ast.parse(file.read_text()))):
             first, _, rest = name.partition(".")
             target = rest.partition(".")[0]

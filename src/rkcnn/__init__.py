@@ -1,33 +1,76 @@
-"""Runge–Kutta convolutional networks, and their rivals in one frame.
+"""Runge–Kutta convolutional networks: build, train and compare them with the networks of the paper's tables.
 
 >>> import rkcnn
 >>> network = rkcnn.create_model("RKCNN-R-2@k=32", classes=10, channels=1)
 >>> result = rkcnn.train("RKCNN-R-2@k=32", data="mnist-mini")  # doctest: +SKIP
+>>> rkcnn.evaluate(result).error  # doctest: +SKIP
+0.013
 """
 
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what editors and type checkers read; `_HOMES` says the same to Python
+    from rkcnn.data.images import Images as Images
+    from rkcnn.error import InputError as InputError
+    from rkcnn.fit.recipe import Recipe as Recipe
+    from rkcnn.model.cost import cost as cost
     from rkcnn.model.create import create_model as create_model
     from rkcnn.record.tables import list_models as list_models
-    from rkcnn.run.train import train_one as train
+    from rkcnn.solvers.solve import solve as solve
+    from rkcnn.use.evaluate import evaluate as evaluate
+    from rkcnn.use.images import load_images as load_images
+    from rkcnn.use.load import Classifier as Classifier
+    from rkcnn.use.load import load as load
+    from rkcnn.use.result import TrainingResult as TrainingResult
+    from rkcnn.use.train import train as train
 
 __version__ = "0.1.0"
-__all__ = ["create_model", "list_models", "train"]
+__all__ = [
+    "Classifier",
+    "Images",
+    "InputError",
+    "Recipe",
+    "TrainingResult",
+    "cost",
+    "create_model",
+    "evaluate",
+    "list_models",
+    "load",
+    "load_images",
+    "solve",
+    "train",
+]
 
 _HOMES = {
     "create_model": "rkcnn.model.create",
     "list_models": "rkcnn.record.tables",
+    "cost": "rkcnn.model.cost",
+    "train": "rkcnn.use.train",
+    "evaluate": "rkcnn.use.evaluate",
+    "load": "rkcnn.use.load",
+    "load_images": "rkcnn.use.images",
+    "solve": "rkcnn.solvers.solve",
+    "TrainingResult": "rkcnn.use.result",
+    "Classifier": "rkcnn.use.load",
+    "Images": "rkcnn.data.images",
+    "Recipe": "rkcnn.fit.recipe",
+    "InputError": "rkcnn.error",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use: `import rkcnn` and `rkcnn --help` load no torch."""
-    if name == "train":
-        return import_module("rkcnn.run.train").train_one
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'rkcnn' has no attribute {name!r}")
+    """Import on first use, so that `import rkcnn` and `rkcnn --help` don't wait for torch."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'rkcnn' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    """What completion offers: the names above, and the parts of the package that are imported."""
+    own = (name for name, value in globals().items() if name.startswith("__") or isinstance(value, ModuleType))
+    return sorted({*_HOMES, *own})

@@ -1,34 +1,48 @@
-"""Files written whole, and trouble with the disk said in a sentence."""
+"""Files that are written completely or not at all, locks between processes, and disk errors as plain sentences."""
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from rkcnn.error import InputError
 
+HOLDER = "RKCNN_HOLDER"  # set for a worker: the number of its driver, which is the process to stop
 _REASONS = {
     errno.EROFS: "it is on a read-only file system",
     errno.EACCES: "permission is denied",
     errno.EPERM: "permission is denied",
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
-    errno.ENOTDIR: "a part of it is a file, not a folder",
-    errno.EISDIR: "a folder of that name is in the way",
-    errno.EEXIST: "a file of that name is in the way",
+    errno.ENOTDIR: "a part of its path is a file, not a folder",
+    errno.EISDIR: "a folder with that name already exists",
+    errno.EEXIST: "a file with that name already exists",
 }
+_POLL = 0.1  # seconds between two attempts to get a lock
+_LOCKED_BYTE = 1 << 20  # on Windows, where a locked byte can't be read: far from the process number at the start
 
 
 class DiskError(InputError):
-    """Nothing can be written here; another source of the data won't help."""
+    """A file or folder can't be written."""
+
+
+class Locked(InputError):
+    """Another process has locked that folder."""
+
+    def __init__(self, holder: str, folder: Path) -> None:
+        super().__init__(f"{holder} is training in {folder}; wait for it or stop it")
+        self.holder, self.folder = holder, folder
 
 
 @contextmanager
 def writing_to(path: Path, remedy: str) -> Iterator[None]:
-    """Turns a failure to write at `path` into one sentence that ends in what would work."""
+    """Turn an OSError in the block into a `DiskError` that names `path` and ends with `remedy`, what would work."""
     try:
         yield
     except OSError as error:
@@ -36,8 +50,16 @@ def writing_to(path: Path, remedy: str) -> Iterator[None]:
         raise DiskError(f"can't write to {path}: {reason}; {remedy}") from error
 
 
+def open_file(path: Path) -> BinaryIO:
+    """Open a file for reading bytes; InputError if that fails."""
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise InputError(f"{path}: can't be read ({error.strerror})") from None
+
+
 def write_whole(path: Path, content: bytes, remedy: str = "name another folder") -> None:
-    """All of it or nothing: a temporary name, synced, then renamed."""
+    """Write all of `content` or nothing: to a temporary name, synced to the disk, then renamed."""
     part = path.with_name(f".{path.name}.part")
     with writing_to(path, remedy):
         try:
@@ -46,10 +68,75 @@ def write_whole(path: Path, content: bytes, remedy: str = "name another folder")
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(path)
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            if sys.platform != "win32":  # Windows opens no folders
+                folder = os.open(path.parent, os.O_RDONLY)
+                try:
+                    os.fsync(folder)  # the new name too
+                finally:
+                    os.close(folder)
         finally:
             part.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(
+    folder: Path,
+    remedy: str = "name another `out=...`",
+    *,
+    name: str = ".lock",
+    on_wait: Callable[[str], object] | None = None,
+) -> Iterator[None]:
+    """Hold the lock file `name` in `folder`, which is made if it doesn't exist.
+
+    The operating system frees the lock when the process ends, also if it is killed. If another process holds it, the
+    call raises `Locked`; with `on_wait` it waits instead, after calling `on_wait` once with a sentence that says so.
+    `remedy` ends the message about a folder that can't be written or locked.
+    """
+    path = folder / name
+    with writing_to(folder, remedy):
+        folder.mkdir(parents=True, exist_ok=True)
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        waiting = False
+        while not _try_lock(file, folder, remedy):
+            number = _read_number(file)
+            holder = f"process {number}" if number else "another process"
+            if on_wait is None:
+                raise Locked(holder, folder)
+            if not waiting:
+                on_wait(f"waiting for {holder}, which has locked {path}")
+            waiting = True
+            time.sleep(_POLL)
+        with suppress(OSError):  # on a full disk the lock holds without the number
+            os.ftruncate(file, 0)
+            os.lseek(file, 0, os.SEEK_SET)
+            os.write(file, os.environ.get(HOLDER, str(os.getpid())).encode())
+        yield
+    finally:
+        os.close(file)
+
+
+def _try_lock(file: int, folder: Path, remedy: str) -> bool:
+    """Lock an open file unless another process has; return whether that succeeded."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(file, _LOCKED_BYTE, os.SEEK_SET)
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):  # the former on POSIX, the latter on Windows
+        return False
+    except OSError as error:  # as on some network file systems
+        why = f"its file system can't lock files ({error.strerror})"
+        raise InputError(f"can't lock {folder}: {why}; {remedy}") from None
+    return True
+
+
+def _read_number(file: int) -> str:
+    """Return the number of the process that holds the lock; empty if it has not been written."""
+    os.lseek(file, 0, os.SEEK_SET)
+    return os.read(file, 20).decode()

@@ -39,8 +39,7 @@ def test_list_names_every_set_and_where_it_is_from(capsys: pytest.CaptureFixture
 def test_get_prints_the_checksums(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("get", "mnist-mini") == 0
     out = capsys.readouterr().out
-    assert "mnist-mini train: 10000 images, pixels sha256 2f7182bf021ffc5c" in out
-    assert "as published" in out
+    assert "mnist-mini train: 10000 images, verified, pixels sha256 2f7182bf021ffc5c" in out
 
 
 def test_show_writes_a_sheet_of_any_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,7 +59,7 @@ def test_own_images_go_the_same_way(tmp_path: Path, capsys: pytest.CaptureFixtur
             Image.new("RGB", (40, 50), (number, 9, 9)).save(tmp_path / "photos" / name / f"{number}.png")
     name = f"folder:{tmp_path / 'photos'}"
     assert run("get", name, "--split", "0.2", "--size", "24") == 0
-    assert "train: 8 images" in capsys.readouterr().out
+    assert "train: 8 images, your own images, pixels sha256" in capsys.readouterr().out
     assert run("show", name, "--split", "0.2", "--size", "24", "-o", str(tmp_path / "s.png")) == 0
     assert "8 images of 24 x 24 x 3, 2 classes" in capsys.readouterr().out
 
@@ -70,10 +69,11 @@ def test_own_images_go_the_same_way(tmp_path: Path, capsys: pytest.CaptureFixtur
     [
         (["get", "mnits"], "did you mean mnist?"),
         (["get", "cifar10", "--offline"], "offline: looked in"),
-        (["get", "mnist", "--mirror", "foo"], "is no address of a folder"),
+        (["get", "mnist", "--mirror", "foo"], "--mirror 'foo' is not the address of a folder"),
         (["get", "mnist", "--timeout", "nan"], "--timeout nan must be over 0"),
-        (["get", "folder:/no/such/place"], "is no folder"),
-        (["show", "mnist-mini", "-o", "/no/such/place/sheet.png"], "give another file with -o"),
+        (["get", "folder:/no/such/place"], "is not a folder"),
+        (["get", "folder:.", "--split", "2"], "--split 2.0 must be a share between 0 and 1, say --split 0.2"),
+        (["show", "mnist-mini", "-o", "/no/such/place/sheet.png"], "give another file"),
         (["show", "mnist-mini", "-o", "s.png", "--part", "validation"], "validation with --validation N"),
         (["show", "mnist-mini", "-o", "s.png", "--validation", "10000"], "give 1 to 9999"),
         (["show", "mnist-mini"], "--output"),

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from rkcnn.model.catalogue import FIXED
+from rkcnn.model.published.originals import ORIGINALS
 from rkcnn.record.tables import list_models
 
 Run = Callable[..., tuple[int, str, str]]
@@ -27,7 +27,7 @@ def test_the_file_is_a_picture_and_the_same_each_time(rkcnn: Run, tmp_path: Path
     assert ElementTree.parse(first).getroot().tag == "{http://www.w3.org/2000/svg}svg"
 
 
-@pytest.mark.parametrize("name", [name for name in list_models() if "@" in name or name in FIXED])
+@pytest.mark.parametrize("name", [name for name in list_models() if "@" in name or ORIGINALS[name].same_as])
 def test_every_network_of_the_frame_can_be_drawn(rkcnn: Run, tmp_path: Path, name: str) -> None:
     assert rkcnn("draw", name, "-o", str(tmp_path / "step.svg"))[0] == 0
 

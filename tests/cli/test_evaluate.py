@@ -17,7 +17,7 @@ from scipy.stats import binomtest
 
 from rkcnn.cli import main
 from rkcnn.data.load import load
-from rkcnn.evaluation.weights import Facts
+from rkcnn.evaluation.weights import ModelCard
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -70,7 +70,7 @@ def test_json_agrees_with_the_predictions_beside_the_run(rkcnn: Run, run: Path, 
 def test_json_has_null_where_a_number_is_not_finite(rkcnn: Run, run: Path) -> None:
     path = run / "weights.safetensors"
     state = {name: torch.full_like(value, torch.nan) for name, value in load_file(path).items()}
-    save_file(state, path, Facts.of("ResNet@k=4", load("mnist-mini")[0]).as_metadata())
+    save_file(state, path, ModelCard.of("ResNet@k=4", load("mnist-mini")[0]).as_metadata())
     code, out, _ = rkcnn("evaluate", str(run), "--json")
     assert code == 0
 
@@ -111,8 +111,8 @@ def test_images_loaded_in_another_way_are_refused(rkcnn: Run, tmp_path: Path, di
         main(["train", "ResNet@k=4", "--data", data, "--split", "0.3", "--set", "epochs=1", "--out", str(out)])
     run = str(next(out.rglob("result.json")).parent)
     says = (
-        f"{data} as it is loaded now isn't what the run was tested with: give the --size, --split and --skip-bad "
-        "of its training, or, if its files have changed, --data to judge it by other images"
+        f"{data} is no longer what the run was tested with; give the --size, --split and --skip-bad of its training "
+        "or, if its files have changed, name the images to test with, as in --data"
     )
     code, said, err = rkcnn("evaluate", run, "--split", "0.5")
     assert code == 2
@@ -143,7 +143,7 @@ def test_weights_alone_need_a_set(rkcnn: Run, run: Path) -> None:
     (run / "result.json").unlink()
     code, _, err = rkcnn("evaluate", str(run / "weights.safetensors"))
     assert code == 2
-    assert "say --data SET" in err
+    assert "say which images, as in --data 'mnist'" in err
     assert rkcnn("evaluate", str(run / "weights.safetensors"), "--data", "mnist-mini")[0] == 0
 
 
@@ -173,8 +173,8 @@ def refused(answer: tuple[int, str, str], says: str) -> None:
 
 
 def test_a_folder_without_a_result(rkcnn: Run, tmp_path: Path) -> None:
-    refused(rkcnn("evaluate", str(tmp_path)), "holds no result.json; give a finished run's folder")
-    refused(rkcnn("evaluate", str(tmp_path / "no")), "isn't there; give a run's folder")
+    refused(rkcnn("evaluate", str(tmp_path)), "holds no result.json; give the folder of a finished run")
+    refused(rkcnn("evaluate", str(tmp_path / "no")), "doesn't exist; give the folder of a finished run")
 
 
 def test_a_checkpoint(rkcnn: Run, run: Path) -> None:
@@ -185,9 +185,9 @@ def test_a_checkpoint(rkcnn: Run, run: Path) -> None:
 def test_weights_of_another_network(rkcnn: Run, run: Path) -> None:
     images, path = load("mnist-mini")[0], run / "weights.safetensors"
     state = load_file(path)
-    save_file(state, path, Facts.of("ResNet@k=8", images).as_metadata())
-    refused(rkcnn("evaluate", str(run)), "says it is of ResNet@k=8, and holds weights of another network")
-    save_file(state, path, Facts.of("ResNet@k=4", images).as_metadata())
+    save_file(state, path, ModelCard.of("ResNet@k=8", images).as_metadata())
+    refused(rkcnn("evaluate", str(run)), "says that it holds ResNet@k=8, but its weights are of another network")
+    save_file(state, path, ModelCard.of("ResNet@k=4", images).as_metadata())
     result = (run / "result.json").read_text()
     (run / "result.json").write_text(result.replace("ResNet@k=4", "ResNet@k=8"))
     refused(rkcnn("evaluate", str(run)), "holds ResNet@k=4, and the run beside it is of ResNet@k=8")
@@ -196,15 +196,15 @@ def test_weights_of_another_network(rkcnn: Run, run: Path) -> None:
 def test_a_run_that_diverged(rkcnn: Run, run: Path) -> None:
     path = run / "result.json"
     path.write_text(json.dumps({**json.loads(path.read_bytes()), "status": "diverged: at step 3"}))
-    refused(rkcnn("evaluate", str(run)), "holds no weights to evaluate: the run diverged: at step 3")
+    refused(rkcnn("evaluate", str(run)), "holds no weights: the run diverged: at step 3")
 
 
 @pytest.mark.parametrize(
     ("shape", "classes", "says"),
     [
-        ((28, 28, 3), 10, "it has 3 channels, and the network learnt 1 channel"),
-        ((32, 32, 1), 10, "it has images of 32 x 32, and the network learnt images of 28 x 28"),
-        ((28, 28, 1), 4, "it has 4 classes, and the network learnt 10 classes"),
+        ((28, 28, 3), 10, "it has 3 channels, and the network was trained on 1 channel"),
+        ((32, 32, 1), 10, "it has images of 32 x 32, and the network was trained on images of 28 x 28"),
+        ((28, 28, 1), 4, "it has 4 classes, and the network was trained on 10 classes"),
     ],
 )
 def test_a_set_that_does_not_fit(

@@ -50,7 +50,7 @@ def test_what_is_measured_is_kept_until_the_code_changes(
     rkcnn(*MEASURE, "--out", str(tmp_path))
     gpu.set(asked="")
     _, said, _ = rkcnn("memory", "mnist", "--rows", "ResNet@k=32,RKNN-*", "--out", str(tmp_path))
-    assert "kept      ResNet@k=32: 612 MiB\n" in said
+    assert "recorded  ResNet@k=32: 612 MiB\n" in said
     assert gpu.asked == ["RKNN-rk4_38@k=32 10 1 28 28 cuda"]
     monkeypatch.setattr("rkcnn.record.source.source_hash", lambda entry: "another")
     rkcnn(*MEASURE, "--out", str(tmp_path))
@@ -62,7 +62,7 @@ def test_the_driver_is_asked_once_for_what_is_kept(rkcnn: Run, gpu: StandIn, tmp
     smi = gpu.folder / "nvidia-smi"
     smi.write_text(smi.read_text().replace("#!/bin/sh", f"#!/bin/sh\necho asked >> {gpu.folder}/smi"))
     _, said, _ = rkcnn(*MEASURE, "--out", str(tmp_path))
-    assert said.count("kept ") == 2
+    assert said.count("recorded ") == 2
     assert (gpu.folder / "smi").read_text() == "asked\n"
 
 
@@ -72,7 +72,7 @@ def test_one_that_fails_does_not_stop_the_others(rkcnn: Run, gpu: StandIn, tmp_p
     code, said, err = rkcnn("memory", "mnist", "--rows", "RKNN-*,RKCNN-E-*32", "--out", str(tmp_path))
     assert code == 1
     assert err.startswith("rkcnn: something else changed the memory of NVIDIA H200 while RKNN-rk4_38@k=32 was measured")
-    assert "kept      Identity@k=32" in said
+    assert "recorded  Identity@k=32" in said
     assert "while RKCNN-E-2@k=32 was measured" in err
     assert not (tmp_path / "mnist" / "RKNN-rk4_38@k=32").exists()
 
@@ -99,7 +99,10 @@ def test_the_report_reads_them(rkcnn: Run, gpu: StandIn, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("mnist",), "no nvidia-smi here, which tells a GPU's memory; measure on a machine with an NVIDIA GPU"),
+        (
+            ("mnist",),
+            "nvidia-smi, which reports a GPU's memory, is not installed here; measure on a machine with an NVIDIA GPU",
+        ),
         (("imagenet",), "no table 'imagenet'; tables are mnist"),
         (("mnist", "--rows", "X*"), "no row of mnist matches 'X*'; rows are ResNet-bottleneck@k=32"),
     ],

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rkcnn.cli.models import print_tables
 from rkcnn.record.tables import PAPER_TABLES, list_models
-from rkcnn.report.paper import SLIPS, TABLES, agrees
+from rkcnn.report.paper import COST_TABLES, SLIPS, agrees
 
 Rows = list[dict[str, Any]]
 COUNT_OF = {"params": "params", "params_100": "params_100", "flops": "paper_flops"}
 
 
 def test_every_row_of_the_paper_is_there_in_its_order(rows: Rows) -> None:
-    for key, table in TABLES.items():
+    for key, table in COST_TABLES.items():
         assert [row["name"] for row in rows if row["table"] == key and row["paper"]] == list(table.rows)
     assert {row["name"] for row in rows} == set(list_models())
     assert {row["name"] for row in rows if not row["paper"]} == {"Identity@k=32", "Identity@k=120_120_120"}
@@ -24,7 +25,7 @@ def test_every_row_of_the_paper_is_there_in_its_order(rows: Rows) -> None:
 
 def cells(rows: Rows) -> Iterator[tuple[tuple[str, str, str], bool]]:
     for row in rows:
-        table = TABLES[row["table"]]
+        table = COST_TABLES[row["table"]]
         for column, count in COUNT_OF.items():
             text = (row["paper"] or {}).get(column)
             if text is not None:
@@ -36,6 +37,10 @@ def test_a_printed_cell_is_our_count_or_a_named_slip(rows: Rows) -> None:
     seen = dict(cells(rows))
     assert len(seen) == 35 + 47 + 6 + 43
     assert {cell for cell, agreed in seen.items() if not agreed} == set(SLIPS)
+    page = (Path(__file__).parents[2] / "docs" / "costs.md").read_text(encoding="utf-8")
+    agreed = list(seen.values()).count(True)
+    assert f"have {len(seen)} cells of parameters and FLOPs. In {agreed} of them" in page
+    assert f"In the other {len(SLIPS)} it does not" in page
 
 
 def test_counts_that_depend_on_the_data_say_so(rows: Rows) -> None:

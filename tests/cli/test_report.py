@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from report.records import put_records
+from rkcnn.report import compare as comparing
+from rkcnn.report import report as reporting
+from rkcnn.report.figures import FIGURES
 from rkcnn.report.readme import RESULTS
 
 Run = Callable[..., tuple[int, str, str]]
@@ -37,18 +42,18 @@ def test_every_table_that_has_results(rkcnn: Run, tmp_path: Path) -> None:
     assert "The paper's claims (FAST: not the paper's recipe)" in out
 
 
-def test_recipes_apart(rkcnn: Run, tmp_path: Path) -> None:
+def test_presets_are_apart(rkcnn: Run, tmp_path: Path) -> None:
     put_records(tmp_path)
     put_records(tmp_path, {"ResNet@k=32": (0.3,)}, preset="smoke")
     assert "SMOKE" not in rkcnn("report", "mnist", "--from", str(tmp_path))[1]
-    code, out, _ = rkcnn("report", "mnist", "--from", str(tmp_path), "--recipe", "smoke")
+    code, out, _ = rkcnn("report", "mnist", "--from", str(tmp_path), "--preset", "smoke")
     assert code == 0
     assert "SMOKE: 40 steps on mnist-mini; says nothing about accuracy" in out
     assert "The paper's claims" not in out
 
 
 def test_files(rkcnn: Run, tmp_path: Path) -> None:
-    put_records(tmp_path / "runs", {"ResNet@k=32": (0.004, 0.005), "RKCNN-R-2@k=32": (0.003, 0.004)})
+    put_records(tmp_path / "runs")
     code, out, _ = rkcnn("report", "mnist", "--from", str(tmp_path / "runs"), "-o", str(tmp_path / "out"))
     assert code == 0
     assert f"written   {tmp_path / 'out' / 'mnist.md'}\n" in out
@@ -63,14 +68,14 @@ def test_files(rkcnn: Run, tmp_path: Path) -> None:
         (["report"], "no results of any table below FOLDER; make some with rkcnn reproduce mnist, or name another"),
         (["report", "svhn"], "no results of the table svhn below FOLDER; make some with rkcnn reproduce svhn"),
         (
-            ["report", "mnist", "--recipe", "fast"],
-            "no results of the table mnist by its fast recipe below FOLDER; make some with rkcnn reproduce mnist "
-            "--recipe fast, or name another folder with --from",
+            ["report", "mnist", "--preset", "fast"],
+            "no results of the table mnist by its fast preset below FOLDER; make some with rkcnn reproduce mnist "
+            "--preset fast, or name another folder with --from",
         ),
         (["report", "imagenet"], "no table 'imagenet'; tables are mnist, cifar10"),
-        (["report", "--recipe", "mini"], "--preset mini given; a table is trained by paper, fast, smoke"),
+        (["report", "--preset", "mini"], "--preset mini given; a table is trained by paper, fast, smoke"),
         (["report", "--readme", "none.md"], "no file none.md here; name a README that has"),
-        (["report", "mnist", "--readme", "README.md"], "--readme given with a table, -o or --recipe; it goes alone"),
+        (["report", "mnist", "--readme", "README.md"], "--readme given with a table, -o or --preset; use it alone"),
     ],
 )
 def test_bad_input_is_one_sentence(rkcnn: Run, tmp_path: Path, words: list[str], message: str) -> None:
@@ -80,12 +85,12 @@ def test_bad_input_is_one_sentence(rkcnn: Run, tmp_path: Path, words: list[str],
     assert err.count("\n") == 1
 
 
-def test_recipes_that_have_results_are_named(rkcnn: Run, tmp_path: Path) -> None:
+def test_presets_that_have_results_are_named(rkcnn: Run, tmp_path: Path) -> None:
     for preset in ("paper", "fast"):
         put_records(tmp_path, {"ResNet@k=32": (0.004,)}, preset=preset)
-    code, _, err = rkcnn("report", "mnist", "--recipe", "smoke", "--from", str(tmp_path))
+    code, _, err = rkcnn("report", "mnist", "--preset", "smoke", "--from", str(tmp_path))
     assert code == 2
-    assert "(results by paper and fast are there); make some with rkcnn reproduce mnist --recipe smoke, or" in err
+    assert "(results by paper and fast are there); make some with rkcnn reproduce mnist --preset smoke, or" in err
 
 
 def test_nothing_is_printed_that_cant_be_written(rkcnn: Run, tmp_path: Path) -> None:
@@ -94,7 +99,7 @@ def test_nothing_is_printed_that_cant_be_written(rkcnn: Run, tmp_path: Path) -> 
     file.write_text("")
     code, out, err = rkcnn("report", "mnist", "--from", str(tmp_path / "runs"), "-o", str(file))
     assert (code, out) == (2, "")
-    assert err == f"rkcnn: -o {file} given, and that is a file; name a folder\n"
+    assert err == f"rkcnn: --output {file} given, and that is a file; name a folder\n"
 
 
 def test_a_readme_without_markers_is_named(rkcnn: Run, tmp_path: Path) -> None:
@@ -102,7 +107,7 @@ def test_a_readme_without_markers_is_named(rkcnn: Run, tmp_path: Path) -> None:
     plain.write_text("# It")
     code, _, err = rkcnn("report", "--readme", str(plain), "--from", str(tmp_path / "none"))
     assert code == 2
-    assert err.startswith(f"rkcnn: {plain} lacks {RESULTS[0]} or {RESULTS[1]}; name a README")
+    assert err.startswith(f"rkcnn: {plain} lacks {RESULTS[0]} or {RESULTS[1]}; name a file")
 
 
 def test_no_folder(rkcnn: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,12 +132,12 @@ def test_copies_that_differ_are_said(rkcnn: Run, tmp_path: Path) -> None:
     code, out, err = rkcnn("report", "mnist", "--from", str(tmp_path))
     assert code == 0
     assert "0.400" in out
-    assert err.startswith(f"rkcnn: {second} is a copy of the run in {first} with another outcome")
+    assert err.startswith(f"rkcnn: {second} is a copy of the run in {first} with a different result")
     readme = tmp_path / "README.md"
     readme.write_text("\n".join(RESULTS))
     code, _, err = rkcnn("report", "--readme", str(readme), "--from", str(tmp_path))
     assert code == 0
-    assert "with another outcome" in err
+    assert "with a different result" in err
 
 
 def test_the_readmes_results(rkcnn: Run, tmp_path: Path) -> None:
@@ -141,10 +146,17 @@ def test_the_readmes_results(rkcnn: Run, tmp_path: Path) -> None:
     readme.write_text("\n".join(("# It", *RESULTS, "more")))
     code, out, _ = rkcnn("report", "--readme", str(readme), "--from", str(tmp_path / "results"))
     picture = tmp_path / "docs" / "results.svg"
-    assert (code, out) == (0, f"written   {picture}\nwritten   {readme}, from {tmp_path / 'results'}\n")
+    page = tmp_path / "docs" / "results.md"
+    assert code == 0
+    assert out.splitlines() == [
+        f"written   {picture}",
+        f"written   {page}",
+        f"written   {readme}, from {tmp_path / 'results'}",
+    ]
+    assert "## The paper's claims" in page.read_text(encoding="utf-8")
     assert b"pre-act ResNet (bottleneck)" in picture.read_bytes()
     text = readme.read_text(encoding="utf-8")
-    assert text.startswith(f"# It\n{RESULTS[0]}\n24 runs of 5 of the 19 rows")
+    assert text.startswith(f"# It\n{RESULTS[0]}\n24 runs of 5 of the 19 networks")
     assert text.endswith(f"\n{RESULTS[1]}\nmore")
 
 
@@ -155,7 +167,7 @@ def test_a_readme_stays_as_it_was_where_its_picture_cant_be_written(rkcnn: Run, 
     (tmp_path / "docs").write_text("")
     code, out, err = rkcnn("report", "--readme", str(readme), "--from", str(tmp_path / "results"))
     assert (code, out) == (2, "")
-    assert "docs: a file of that name is in the way; name a README whose folder can be written" in err
+    assert "docs: a file with that name already exists; name a README whose folder can be written" in err
     assert readme.read_text() == "\n".join(RESULTS)
 
 
@@ -176,3 +188,26 @@ def test_the_readme_takes_no_damaged_records(rkcnn: Run, tmp_path: Path) -> None
     code, _, err = rkcnn("report", "--readme", str(readme), "--from", str(tmp_path))
     assert code == 2
     assert "can't be read as a result" in err
+
+
+def count_calls(counts: Counter[str], name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(*arguments: Any) -> Any:
+        counts[name] += 1
+        return function(*arguments)
+
+    return counted
+
+
+def test_comparisons_are_computed_once_and_each_figure_is_drawn_once(
+    rkcnn: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_records(tmp_path / "runs", flops=8_000_000)
+    counts: Counter[str] = Counter()
+    for module, name in ((reporting, "compare"), (reporting, "judge_claims"), (comparing, "welch")):
+        monkeypatch.setattr(module, name, count_calls(counts, name, getattr(module, name)))
+    for stem, draw in FIGURES.items():
+        monkeypatch.setitem(FIGURES, stem, count_calls(counts, stem, draw))
+    code, out, _ = rkcnn("report", "mnist", "--from", str(tmp_path / "runs"), "-o", str(tmp_path / "out"))
+    assert code == 0
+    assert "mnist-bands.png" in out
+    assert counts == {"compare": 1, "judge_claims": 1, "welch": 4, **dict.fromkeys(FIGURES, 1)}

@@ -1,8 +1,9 @@
-"""What is said of a run on its way: the header, and rates that count the images there were."""
+"""What is shown of a run while it trains: the first lines, images per second of training, time left."""
 
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ from rich.console import Console
 from fit.bench import digits
 from outcome import outcome
 from rkcnn.cli import run_progress
-from rkcnn.cli.run_progress import Watch, describe_job
+from rkcnn.cli.run_progress import RunProgress, describe_job
 from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.run import Run
@@ -37,7 +38,7 @@ def test_one_of_a_kind_is_singular(tmp_path: Path) -> None:
 
 
 def test_tf32_on_a_cpu_is_said_to_do_nothing(tmp_path: Path) -> None:
-    assert describe_job(job_of(tmp_path, precision="tf32"))[3].endswith("), tf32 (does nothing on a cpu), eager")
+    assert describe_job(job_of(tmp_path, precision="tf32"))[3].endswith("), tf32 (has no effect on a cpu), eager")
     assert describe_job(job_of(tmp_path, precision="bf16"))[3].endswith("), bf16, eager")
 
 
@@ -45,28 +46,31 @@ def test_tf32_on_a_cpu_is_said_to_do_nothing(tmp_path: Path) -> None:
     ("changes", "images"),
     [({}, 70), ({"drop_last": "on"}, 64), ({"most_steps": "1"}, 64), ({"batch": "70"}, 70)],
 )
-def test_a_rate_counts_the_images_there_were(
+def test_images_per_second_are_those_of_training_and_time_left_is_by_the_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, str], images: int
 ) -> None:
+    """An epoch takes a second, half of it in its steps."""
     now = 100.0
     monkeypatch.setattr(run_progress, "time", SimpleNamespace(monotonic=lambda: now))
     screen = io.StringIO()
-    shown, job = Watch(Console(file=screen)), job_of(tmp_path, **changes)
+    shown, job = RunProgress(Console(file=screen)), job_of(tmp_path, **changes)
     shown.run_started(job, "")
+    job.history.append(replace(outcome().epochs[0], seconds=0.5))
     job.trainer.epoch, now = 1, 101.0
-    shown.epoch_done(job, outcome().epochs[0])
-    assert screen.getvalue().endswith(f"{images} images/s  0:02 left\n")
+    shown.epoch_done(job, job.history[-1])
+    assert screen.getvalue().endswith(f"  {2 * images} images/s  0:02 left\n")
 
 
-def test_a_rate_within_an_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_per_second_within_an_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr(run_progress, "time", SimpleNamespace(monotonic=lambda: now))
     screen = io.StringIO()
-    shown, job = Watch(Console(file=screen)), job_of(tmp_path)
+    shown, job = RunProgress(Console(file=screen)), job_of(tmp_path)
     job.trainer.epoch = 1
     shown.run_started(job, "")
     job.trainer.step, now = 1, 102.0
     shown.steps_done([job])
+    job.trainer.seconds, now = 1.0, 104.0
     shown.epoch_done(job, outcome().epochs[0])
     assert "seed      0, continues at epoch 2, step 1\n" in screen.getvalue()
-    assert screen.getvalue().endswith("32 images/s  0:02 left\n")  # 6 and 70 are left
+    assert screen.getvalue().endswith("  64 images/s  0:05 left\n")  # 64 images in four seconds; 6 and 70 are left

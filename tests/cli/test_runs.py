@@ -32,8 +32,9 @@ def test_a_table_by_name_that_cuts_nothing_off(rkcnn: Run, tmp_path: Path) -> No
     put(tmp_path / "a" / "seed-0", outcome().to_json())
     code, out, err = rkcnn("runs", "--from", str(tmp_path))
     assert (code, err) == (0, "")
-    head, first, second = out.splitlines()
-    assert " ".join(head.split()) == "data network recipe seed error best epochs time params state"
+    head, first, second, footnote = out.splitlines()
+    assert footnote == "* the lowest error of any epoch, chosen on the test set"
+    assert " ".join(head.split()) == "data network recipe seed error best* epochs time params state"
     assert " ".join(first.split()) == "mnist-mini ResNet@k=4 mini,epochs=3 0 3.00 % 2.00 % 3 1:05 1,234 finished"
     assert " ".join(second.split()) == f"{far.run.data} ResNet@k=4 mini,epochs=3 0 - - 0 1:05 1,234 diverged"
 
@@ -47,7 +48,7 @@ def test_a_run_that_has_begun_is_there_too(rkcnn: Run, tmp_path: Path) -> None:
     (tmp_path / "a" / "checkpoint-00002-000005.json").write_text(json.dumps(facts))
     code, out, err = rkcnn("runs", "--from", str(tmp_path))
     assert (code, err) == (0, "")
-    _, first, second = (" ".join(line.split()) for line in out.splitlines())
+    _, first, second, _ = (" ".join(line.split()) for line in out.splitlines())
     assert first == "mnist-mini ResNet@k=4 mini,epochs=3 7 - 2.00 % 2 of 3 1:20 - begun"
     assert second.endswith(" 3 1:05 1,234 finished")
     (found,) = json.loads(rkcnn("runs", "--from", str(tmp_path), "--json")[1])
@@ -79,7 +80,7 @@ def test_one_that_cant_be_read_hides_no_other(rkcnn: Run, tmp_path: Path) -> Non
     put(tmp_path / "b", outcome().to_json())
     code, out, err = rkcnn("runs", "--from", str(tmp_path))
     assert code == 0
-    assert len(out.splitlines()) == 2
+    assert len(out.splitlines()) == 3
     assert err.startswith(f"rkcnn: {tmp_path / 'a' / 'result.json'} can't be read as a result")
 
 

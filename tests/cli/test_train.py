@@ -16,7 +16,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from rkcnn.cli.run_progress import Watch
+from rkcnn.cli.run_progress import RunProgress
 from rkcnn.data.load import load
 from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.source import source_hash
@@ -41,7 +41,9 @@ def test_before_during_and_after(rkcnn: Run, command: list[str], digits: str, tm
     assert code == 0
     head, body, end = re.split(r"\n(?=epoch 1/2)|\n\n", out)
     assert "network   ResNet@k=4, 938 parameters" in head
-    assert f"data      {digits}: 256 images to train on, 100 to test with, 10 classes, 28 x 28 x 1" in head
+    assert (
+        f"data      {digits}: 256 images to train on, 100 to test on, 10 classes, 28 x 28 x 1, your own images" in head
+    )
     assert "recipe    mini,epochs=2,lr=0.05: 2 epochs of 2 steps of 128 images, lr 0.05" in head
     assert re.search(r"device    cpu \(\d+ threads?\), fp32, eager\n", head)
     line = r"epoch \d/2  loss \d.\d{4}  train error [\d.]+ %  test error [\d.]+ %  [\d,]+ images/s  \d+:\d\d left"
@@ -49,7 +51,9 @@ def test_before_during_and_after(rkcnn: Run, command: list[str], digits: str, tm
     assert len(body.splitlines()) == 2
     folder = only(tmp_path, "result.json").parent
     result = json.loads((folder / "result.json").read_bytes())
-    assert f"error     {100 * result['error']:.2f} % in the last epoch, best {100 * result['error_best']:.2f} %" in end
+    last, best = (f"{100 * result[name]:.2f} %" for name in ("error", "error_best"))
+    assert f"error     {last} on the test set after the last epoch; best {best} after epoch " in end
+    assert " (chosen on the test set)\n" in end
     assert f"folder    {folder}" in end
     for name in ("weights.safetensors", "result.json", "predictions.npy", "curves.svg"):
         assert f"\n          {name} " in end
@@ -57,7 +61,7 @@ def test_before_during_and_after(rkcnn: Run, command: list[str], digits: str, tm
     assert (folder / "curves.png").exists()
     assert "rkcnn evaluate " in end
     assert f"rkcnn runs --from {tmp_path}  # all results" in end
-    assert re.search(r"\ntime      \d+:\d\d", end)
+    assert re.search(r"\ntime      \d+:\d\d of training, [\d,]+ images/s, ", end)
 
 
 def test_a_finished_run_says_so_and_again_repeats_it(rkcnn: Run, command: list[str], tmp_path: Path) -> None:
@@ -70,9 +74,7 @@ def test_a_finished_run_says_so_and_again_repeats_it(rkcnn: Run, command: list[s
     assert "different version" not in out
     assert "epoch 1/2" not in out
     path.write_text(path.read_text().replace(source_hash(), "0" * 16))
-    said = rkcnn(*command)[1]
-    assert "  2 of its epochs were computed by a different version of the code (commit " in said
-    assert f", source {'0' * 16})\n" in said
+    assert f"its result was made by a different version of the code (source {'0' * 16}, commit " in rkcnn(*command)[1]
     assert "epoch 1/2" in rkcnn(*command, "--again")[1]
     assert (path.parent / "weights.safetensors").read_bytes() == weights
 
@@ -101,7 +103,11 @@ def test_a_validation_split_is_named(rkcnn: Run, command: list[str], tmp_path: P
     code, out, _ = rkcnn(*command, "--validation", "50", "--set", "batch=64")
     assert code == 0
     assert "206 images to train on, 50 held out for validation" in out
-    assert "validation error" in out
+    assert re.search(r"epoch 2/2 .*  validation error [\d.]+ %  ", out)
+    assert "% on the validation set after the last epoch; best " in out
+    assert "(chosen on the validation set)" in out
+    assert "the predicted class of each validation image" in out
+    assert " test " not in out.replace(str(tmp_path), "")
     assert only(tmp_path, "result.json").parts[-5].endswith("~validation-50")
 
 
@@ -111,19 +117,19 @@ def test_stopped_it_keeps_all_and_the_same_command_continues(
 ) -> None:
     seen = []
 
-    def steps_done(self: Watch, jobs: list[Job]) -> None:
+    def steps_done(self: RunProgress, jobs: list[Job]) -> None:
         self.jobs = jobs
         seen.append(jobs)
         if len(seen) == 3:
             os.kill(os.getpid(), number)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Watch, "steps_done", steps_done)
+        patch.setattr(RunProgress, "steps_done", steps_done)
         got, out, err = rkcnn(*command)
     assert got == code
     assert "epoch 1/2" in out
     name = signal.Signals(number).name
-    assert err.endswith(f"rkcnn: stopped by {name}; seed 0 at epoch 2, step 2, the same command continues\n")
+    assert err.endswith(f"rkcnn: stopped by {name}; seed 0 at epoch 2, step 2; the same command continues\n")
     assert not list(tmp_path.rglob("result.json"))
     got, out, _ = rkcnn(*command)
     assert got == 0
@@ -212,14 +218,14 @@ def test_a_terminal_of_80_columns_shows_it_all(
     monkeypatch.setattr("rkcnn.cli.run_progress.REFRESH", 0.0)
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=80, color_system=None)
-    with Watch(console, several) as watch:
+    with RunProgress(console, several) as shown:
         train(
             "ResNet@k=4",
             digits,
             recipe_of("mini", {"epochs": "20"}),
             (0, 1)[: 1 + several],
             out=tmp_path,
-            observer=watch,
+            observer=shown,
         )
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.getvalue())
     last = [line for line in re.split(r"[\r\n]+", text) if "epoch 20/20" in line][-1]
@@ -297,7 +303,7 @@ def test_a_result_of_other_images_is_not_taken_for_this_one(rkcnn: Run, command:
     path.write_text(json.dumps(result))
     code, out, err = rkcnn(*command)
     assert (code, out) == (2, "")
-    assert "holds a result of other images; name another folder (out) or repeat it (again)" in err
+    assert "holds a result of other images; name another --out or give --again" in err
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="where there is no GPU")
@@ -311,10 +317,10 @@ def test_under_torchrun_one_rank_speaks_and_all_end_well(tmp_path: Path) -> None
         [sys.executable, *command, "--set", "epochs=1", "--set", "sync_norm=on", "--out", str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("in the last epoch") == 1
+    assert done.stdout.count("after the last epoch") == 1
     assert len(list(tmp_path.rglob("result.json"))) == 1

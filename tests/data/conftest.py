@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rkcnn.data.packaging import MNIST
+from rkcnn.data.packaging import PACKAGINGS
 from rkcnn.data.sets import SETS
 
 BUNDLED = Path(str(files("rkcnn.data") / "bundled"))
@@ -27,6 +27,7 @@ class Server:
         self.files = {path.name: path.read_bytes() for path in BUNDLED.iterdir()}
         self.requests: list[tuple[str, str]] = []  # name, Range
         self.sent = 0
+        self.closed = False
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -42,6 +43,7 @@ class Server:
         threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True).start()
 
     def close(self) -> None:
+        self.closed = True
         self._http.shutdown()
         self._http.server_close()
 
@@ -80,12 +82,13 @@ class Server:
             if first and self.behaviour == "stalls":
                 request.wfile.write(body[:20_000])
                 request.wfile.flush()
-                time.sleep(1.5)
+                while not self.closed:
+                    time.sleep(0.02)
                 return
             if self.behaviour == "waits" and len(body) > 200_000:
                 request.wfile.write(body[:200_000])
                 request.wfile.flush()
-                while self.behaviour == "waits":
+                while self.behaviour == "waits" and not self.closed:
                     time.sleep(0.02)
                 body = body[200_000:]
             while self.behaviour == "never ends":
@@ -114,9 +117,9 @@ def mini(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
     Returns the data folder, which is $RKCNN_DATA.
     """
-    layouts = (replace(MNIST[0], mirrors=()), replace(MNIST[1], npm=""))
-    made = replace(SETS["mnist-mini"], name="mini", home="mini", stored="mini", layouts=layouts)
-    monkeypatch.setitem(SETS, "mini", made)
+    plain, npm = PACKAGINGS["mnist"]
+    monkeypatch.setitem(PACKAGINGS, "mini", (replace(plain, mirrors=()), replace(npm, npm="")))
+    monkeypatch.setitem(SETS, "mini", replace(SETS["mnist-mini"], name="mini", folder="mini", decoded="mini"))
     monkeypatch.setenv("RKCNN_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "data"
@@ -129,9 +132,10 @@ def prelude() -> str:
 import sys
 sys.path[:0] = {sys.path!r}
 from dataclasses import replace
-from rkcnn.data.packaging import MNIST
+from rkcnn.data.packaging import PACKAGINGS
 from rkcnn.data.sets import SETS
-layouts = (replace(MNIST[0], mirrors=()), replace(MNIST[1], npm=""))
-SETS["mini"] = replace(SETS["mnist-mini"], name="mini", home="mini", stored="mini", layouts=layouts)
+plain, npm = PACKAGINGS["mnist"]
+PACKAGINGS["mini"] = (replace(plain, mirrors=()), replace(npm, npm=""))
+SETS["mini"] = replace(SETS["mnist-mini"], name="mini", folder="mini", decoded="mini")
 from rkcnn.cli import main
 """

@@ -18,9 +18,9 @@ from rkcnn.error import InputError
 PAPER = {"mnist": Augmentation(padding=4), "cifar": Augmentation(padding=4, flip=True), "svhn": NONE}
 
 
-def reference(augmentation: Augmentation, picture: Tensor, drawn: list[int], images: Images) -> Tensor:
+def reference(augmentation: Augmentation, picture: Tensor, choices: list[int], images: Images) -> Tensor:
     """One picture, the way RandomCrop, RandomHorizontalFlip and Normalize define it, in plain numpy."""
-    top, left, flip, hole_top, hole_left = drawn
+    top, left, flip, hole_top, hole_left = choices
     channels, height, width = picture.shape
     p = augmentation.padding
     padded = np.zeros((channels, height + 2 * p, width + 2 * p), np.uint8)
@@ -46,9 +46,9 @@ def made(channels: int, height: int, width: int, seed: int = 0) -> Images:
     return Images("made", "train", pixels, torch.zeros(7, dtype=torch.int64), ("a",), *statistics, False, "", "")
 
 
-def apply(augmentation: Augmentation, images: Images, drawn: Tensor) -> Tensor:
-    count = len(drawn)
-    return augmentation.apply(images.pixels[:count], drawn, *images.normalisation())
+def apply(augmentation: Augmentation, images: Images, choices: Tensor) -> Tensor:
+    count = len(choices)
+    return augmentation.apply(images.pixels[:count], choices, *images.normalisation())
 
 
 @given(
@@ -63,20 +63,20 @@ def test_any_augmentation_equals_the_reference(
     augmentation: Augmentation, channels: int, height: int, width: int, seed: int
 ) -> None:
     images = made(channels, height, width)
-    drawn = augmentation.draw(seed, 3, torch.arange(7), height, width)
-    batch = apply(augmentation, images, drawn)
-    for picture, numbers, result in zip(images.pixels, drawn.tolist(), batch, strict=True):
+    choices = augmentation.choose(seed, 3, torch.arange(7), height, width)
+    batch = apply(augmentation, images, choices)
+    for picture, numbers, result in zip(images.pixels, choices.tolist(), batch, strict=True):
         assert torch.equal(result, reference(augmentation, picture, numbers, images))
 
 
 @pytest.mark.parametrize("recipe", PAPER)
 def test_the_recipes_of_the_paper_on_real_images(recipe: str) -> None:
     train, _ = load("mnist-mini")
-    drawn = PAPER[recipe].draw(0, 0, torch.arange(200), 28, 28)
-    batch = apply(PAPER[recipe], train, drawn)
+    choices = PAPER[recipe].choose(0, 0, torch.arange(200), 28, 28)
+    batch = apply(PAPER[recipe], train, choices)
     assert batch.is_contiguous()
     assert batch.dtype == torch.float32
-    for picture, numbers, result in zip(train.pixels, drawn.tolist(), batch, strict=False):
+    for picture, numbers, result in zip(train.pixels, choices.tolist(), batch, strict=False):
         assert torch.equal(result, reference(PAPER[recipe], picture, numbers, train))
 
 
@@ -93,26 +93,26 @@ def test_normalisation_is_that_of_to_tensor_and_normalize() -> None:
 
 def test_padding_is_black_before_normalisation() -> None:
     images = made(3, 8, 8)
-    drawn = torch.tensor([[0, 0, 0, 0, 0]])
-    corner = apply(Augmentation(padding=4), images, drawn)[0, :, 0, 0]
+    choices = torch.tensor([[0, 0, 0, 0, 0]])
+    corner = apply(Augmentation(padding=4), images, choices)[0, :, 0, 0]
     assert torch.allclose(corner, -torch.tensor(images.mean) / torch.tensor(images.std), rtol=0, atol=1e-6)
     assert (corner != 0).all()
 
 
 def test_draws_cover_every_crop_both_flips_and_every_hole() -> None:
-    drawn = Augmentation(4, True, 16).draw(5, 0, torch.arange(60_000), 32, 32)
+    choices = Augmentation(4, True, 16).choose(5, 0, torch.arange(60_000), 32, 32)
     for column, values in enumerate((range(9), range(9), range(2), range(-8, 24), range(-8, 24))):
-        counts = torch.bincount(drawn[:, column] - values[0], minlength=len(values))
+        counts = torch.bincount(choices[:, column] - values[0], minlength=len(values))
         expected = 60_000 / len(values)
         assert ((counts - expected).abs() < 5 * expected**0.5).all()
 
 
 def test_takes_no_branch_on_a_value_so_that_a_compiler_takes_it_in() -> None:
     augmentation, images = Augmentation(4, True, 8), made(3, 32, 32)
-    drawn = augmentation.draw(0, 0, torch.arange(7), 32, 32)
+    choices = augmentation.choose(0, 0, torch.arange(7), 32, 32)
     compiled = torch.compile(augmentation.apply, backend="aot_eager", fullgraph=True)
-    batch = compiled(images.pixels, drawn, *images.normalisation())
-    assert torch.equal(batch, apply(augmentation, images, drawn))
+    batch = compiled(images.pixels, choices, *images.normalisation())
+    assert torch.equal(batch, apply(augmentation, images, choices))
 
 
 @pytest.mark.parametrize(("padding", "cutout"), [(-1, 0), (0, -1)])
@@ -128,7 +128,7 @@ def test_refuses_a_flip_that_is_no_switch() -> None:
 
 def test_the_layout_in_memory_makes_no_difference() -> None:
     augmentation, images = Augmentation(4, True, 8), made(3, 32, 32)
-    drawn = augmentation.draw(0, 0, torch.arange(7), 32, 32)
+    choices = augmentation.choose(0, 0, torch.arange(7), 32, 32)
     pixels = images.pixels.contiguous(memory_format=torch.channels_last)
-    batch = augmentation.apply(pixels, drawn, *images.normalisation())
-    assert torch.equal(batch, apply(augmentation, images, drawn))
+    batch = augmentation.apply(pixels, choices, *images.normalisation())
+    assert torch.equal(batch, apply(augmentation, images, choices))

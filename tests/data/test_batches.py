@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from typing import Any
 
@@ -135,6 +137,29 @@ def test_refuses_a_step_outside_the_epoch() -> None:
             Batches(DIGITS, 10, 0).at(0, step)
 
 
+def test_without_a_gpu_the_compiler_is_not_imported() -> None:
+    """It takes a second, and only a streamed set needs it."""
+    code = "import sys; import rkcnn.data.batches; sys.exit('torch._dynamo' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_compiler_leaves_out_the_gather_of_a_streamed_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a stand-in for the GPU's part of it."""
+    compiling = []
+
+    def gather(batches: Batches, indices: torch.Tensor) -> torch.Tensor:
+        compiling.append(torch.compiler.is_compiling())
+        return batches.images.pixels.index_select(0, indices)
+
+    monkeypatch.setattr(Batches, "_gather_from_host", gather)
+    batches = Batches(DIGITS, 16, 3, augmentation=AUGMENTATION)
+    batches.streamed = True
+    batches._gather = torch.compiler.disable(batches._gather_from_host)
+    made = torch.compile(batches.make, backend="eager")(*batches.plan(0, 1))
+    assert torch.equal(made.pixels, Batches(DIGITS, 16, 3, augmentation=AUGMENTATION).at(0, 1).pixels)
+    assert compiling == [False]
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_on_the_device_resident_or_streamed_the_pixels_are_those_of_the_cpu() -> None:
@@ -184,10 +209,10 @@ def test_a_cuda_graph_replays_the_augmentation() -> None:
     batches = Batches(train, 64, 5, augmentation=AUGMENTATION, device="cuda")
     pixels = train.pixels.cuda()
     shift, scale = (tensor.cuda() for tensor in train.normalisation())
-    indices, drawn = (tensor.clone() for tensor in batches.plan(0, 0))
+    indices, choices = (tensor.clone() for tensor in batches.plan(0, 0))
 
     def step() -> torch.Tensor:
-        return AUGMENTATION.apply(pixels.index_select(0, indices), drawn, shift, scale)
+        return AUGMENTATION.apply(pixels.index_select(0, indices), choices, shift, scale)
 
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
@@ -197,7 +222,7 @@ def test_a_cuda_graph_replays_the_augmentation() -> None:
     with torch.cuda.graph(graph):
         result = step()
     for number in range(3):
-        for static, fresh in zip((indices, drawn), batches.plan(0, number), strict=True):
+        for static, fresh in zip((indices, choices), batches.plan(0, number), strict=True):
             static.copy_(fresh)
         graph.replay()
         assert torch.equal(result, batches.at(0, number).pixels)

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rkcnn.data import cache
-from rkcnn.data.read.part import Part
+from rkcnn.data.read.labelled_pixels import LabelledPixels
+from rkcnn.data.sets import Content, DataSet
 from rkcnn.error import InputError
 
 PIXELS = np.random.RandomState(0).randint(0, 256, (9000, 4, 5, 3), np.uint8)
 LABELS = np.arange(9000) % 3
 
 
-def parts() -> Iterator[tuple[str, Part]]:
-    yield "train", Part("one", PIXELS[:5000], LABELS[:5000], LABELS[:5000] % 2)
-    yield "test", Part("two", PIXELS[:10], LABELS[:10], LABELS[:10] % 2)
+def parts() -> Iterator[tuple[str, LabelledPixels]]:
+    yield "train", LabelledPixels("one", PIXELS[:5000], LABELS[:5000], LABELS[:5000] % 2)
+    yield "test", LabelledPixels("two", PIXELS[:10], LABELS[:10], LABELS[:10] % 2)
     yield (
         "train",
-        Part(
+        LabelledPixels(
             "three",
             PIXELS[5000:].transpose(0, 2, 1, 3).copy().transpose(0, 2, 1, 3),
             LABELS[5000:],
@@ -32,16 +34,16 @@ def parts() -> Iterator[tuple[str, Part]]:
 
 
 def kept(root: Path) -> Path:
-    folder, catalogue = cache.write(root, "me", parts(), ["a", "b", "c"], "here")
-    cache.keep(folder, catalogue, root / "set")
+    folder, description = cache.write_parts(root, "me", parts(), ["a", "b", "c"], "here")
+    cache.move_into_place(folder, description, root / "set")
     return root / "set"
 
 
 def test_what_is_written_is_what_opens(tmp_path: Path) -> None:
     folder = kept(tmp_path)
-    catalogue = cache.catalogue_of(folder)
-    assert catalogue is not None
-    train = catalogue.parts["train"]
+    description = cache.read_description(folder)
+    assert description is not None
+    train = description.parts["train"]
     pixels, labels = cache.open_part(folder, "train", train.shape, coarse=False)
     assert (pixels == PIXELS.transpose(0, 3, 1, 2)).all()
     assert (labels == LABELS).all()
@@ -65,21 +67,21 @@ def test_a_newer_set_takes_the_older_ones_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", [InputError("bad"), KeyboardInterrupt(), OSError(28, "full")])
 def test_a_failure_in_the_middle_leaves_nothing(error: BaseException, tmp_path: Path) -> None:
-    def broken() -> Iterator[tuple[str, Part]]:
+    def broken() -> Iterator[tuple[str, LabelledPixels]]:
         yield from parts()
         raise error
 
     with pytest.raises(type(error)):
-        cache.write(tmp_path, "me", broken(), ["a", "b", "c"], "here")
+        cache.write_parts(tmp_path, "me", broken(), ["a", "b", "c"], "here")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_refuses_labels_out_of_range_and_pictures_of_another_size(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="labels run from 0 to 2, and must be 0 to 1"):
-        cache.write(tmp_path, "me", parts(), ["a", "b"], "here")
-    other = [("train", Part("one", PIXELS, LABELS)), ("train", Part("two", PIXELS[:, :3], LABELS))]
+        cache.write_parts(tmp_path, "me", parts(), ["a", "b"], "here")
+    other = [("train", LabelledPixels("one", PIXELS, LABELS)), ("train", LabelledPixels("two", PIXELS[:, :3], LABELS))]
     with pytest.raises(InputError, match="two: images are"):
-        cache.write(tmp_path, "me", other, ["a", "b", "c"], "here")
+        cache.write_parts(tmp_path, "me", other, ["a", "b", "c"], "here")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -96,7 +98,7 @@ def test_a_damaged_set_counts_as_absent(damage: str, tmp_path: Path) -> None:
     else:
         content.update({"format": 99} if damage == "other format" else {"unknown": 1})
         (folder / "set.json").write_text(json.dumps(content))
-    assert cache.catalogue_of(folder) is None
+    assert cache.read_description(folder) is None
 
 
 @pytest.mark.parametrize(
@@ -109,7 +111,7 @@ def test_a_damaged_set_counts_as_absent(damage: str, tmp_path: Path) -> None:
 def test_any_description_that_is_not_one_counts_as_absent(text: str, tmp_path: Path) -> None:
     folder = kept(tmp_path)
     (folder / "set.json").write_text(text)
-    assert cache.catalogue_of(folder) is None
+    assert cache.read_description(folder) is None
 
 
 @pytest.mark.parametrize("shape", [None, [], "9000", [9000, 4, 5], [-9000, 4, -5, 3], [9000.0, 4, 5, 3]])
@@ -118,7 +120,7 @@ def test_a_part_without_a_shape_counts_as_absent(shape: object, tmp_path: Path) 
     content = json.loads((folder / "set.json").read_text())
     content["parts"]["train"]["shape"] = shape
     (folder / "set.json").write_text(json.dumps(content))
-    assert cache.catalogue_of(folder) is None
+    assert cache.read_description(folder) is None
 
 
 @pytest.mark.parametrize("name", ["train.labels", "test.labels", "train.coarse"])
@@ -128,7 +130,7 @@ def test_missing_or_short_labels_count_as_absent(name: str, content: bytes | Non
     (folder / name).unlink()
     if content is not None:
         (folder / name).write_bytes(content)
-    assert cache.catalogue_of(folder) is None
+    assert cache.read_description(folder) is None
 
 
 @pytest.mark.parametrize("mean", [None, [], [0.1], ["a", "b", "c"], [0.1, 0.2, float("nan")]])
@@ -137,4 +139,25 @@ def test_a_part_without_statistics_counts_as_absent(mean: object, tmp_path: Path
     content = json.loads((folder / "set.json").read_text())
     content["parts"]["train"]["mean"] = mean
     (folder / "set.json").write_text(json.dumps(content))
-    assert cache.catalogue_of(folder) is None
+    assert cache.read_description(folder) is None
+
+
+def test_test_labels_come_from_the_first_verified_copy(tmp_path: Path) -> None:
+    none, one, two = (tmp_path / name for name in ("none", "one", "two"))
+    (one / "decoded").mkdir(parents=True)
+    (two / "decoded").mkdir(parents=True)
+    for root in (one, two):
+        folder, description = cache.write_parts(root / "decoded", "me", parts(), ["a", "b", "c"], "here")
+        description.verified = root == two
+        cache.move_into_place(folder, description, root / "decoded" / "small")
+    train, test = (Content(part.shape[0], part.pixels, part.labels) for part in description.parts.values())
+    data = DataSet("small", train, test, (4, 5, 3), ("a", "b", "c"), (0.0,) * 3, (1.0,) * 3, "small", "small")
+    found = cache.read_test_labels(data, [none, one, two])
+    assert found is not None
+    assert (found == LABELS[:10]).all()
+    coarse = cache.read_test_labels(replace(data, coarse=True), [two])
+    assert coarse is not None
+    assert (coarse == LABELS[:10] % 2).all()
+    assert cache.read_test_labels(data, [none, one]) is None
+    assert cache.read_test_labels(replace(data, train=replace(train, labels="0" * 64)), [two]) is None
+    assert cache.list_differences(replace(data, test=Content(9)), description) == ["test shape [10, 4, 5, 3]"]

@@ -23,7 +23,7 @@ def test_describes_what_was_measured_and_what_is_applied() -> None:
     assert lines[0] == "mnist-mini train: 10000 images of 28 x 28 x 1, 10 classes of 863 to 1127"
     assert lines[1] == "measured mean (0.1311), deviation (0.3087)"
     assert lines[2] == "normalised by mean (0.0000), deviation (1.0000)"
-    assert lines[3].startswith("content as published")
+    assert lines[3].startswith("verified, pixels sha256 2f7182bf021ffc5c, labels")
 
 
 def test_each_row_holds_its_class(tmp_path: Path) -> None:
@@ -43,11 +43,11 @@ def test_a_set_of_many_classes_and_large_pictures_fits() -> None:
     names = tuple(f"class {number} with a long name" for number in range(300))
     many = Images("many", "train", pixels, labels, names, (0.0,) * 3, (1.0,) * 3, False, "0" * 64, "0" * 64)
     assert draw_sheet(many).size[1] == 5 * 18 + 8 + 100 * 68
-    assert "UNVERIFIED" in describe(many)[3]
+    assert describe(many)[3].startswith("your own images, ")
 
 
 def test_a_folder_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(DiskError, match="give another file with -o"):
+    with pytest.raises(DiskError, match="give another file"):
         save_sheet(draw_sheet(load("mnist-mini")[1]), tmp_path / "no" / "sheet.png")
 
 
@@ -56,7 +56,7 @@ def test_only_a_regular_file_is_replaced(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.png")
     (tmp_path / "folder.png").mkdir()
     for name in ("pipe.png", "folder.png"):
-        with pytest.raises(InputError, match=f"{name}: something that is no regular file is there"):
+        with pytest.raises(InputError, match=f"{name}: exists and is not a regular file"):
             save_sheet(sheet, tmp_path / name)
     assert (tmp_path / "pipe.png").is_fifo()
     (tmp_path / "old.png").write_text("old")

@@ -76,3 +76,11 @@ def test_check_sees_a_changed_pixel_and_a_changed_label() -> None:
     train.labels[17] = (train.labels[17] + 1) % 10
     with pytest.raises(InputError, match="labels have changed"):
         train.check()
+
+
+def test_origin_says_what_is_known_of_the_content() -> None:
+    train, _ = load("mnist-mini")
+    assert train.origin == "verified"
+    assert replace(train, verified=False).origin == "unverified"
+    assert replace(train, verified=False, name="folder:photos").origin == "your own images"
+    assert make(5).origin == "your own images"

@@ -15,17 +15,16 @@ import pytest
 from PIL import Image
 from scipy.io import savemat
 
-from rkcnn.data import packaging
-from rkcnn.data.files import Shelf
-from rkcnn.data.packaging import Layout
+from rkcnn.data.files import SetFiles
+from rkcnn.data.packaging import PACKAGINGS, Packaging
 from rkcnn.data.sets import SETS
 
 SHARED = Path(os.environ.get("RKCNN_SHARED") or Path(__file__).parents[2] / ".." / "shared")
 LIMIT = 4_000_000
 
 
-def shelf(files: dict[str, bytes]) -> Shelf:
-    return Shelf("here", {name: bytearray(data) for name, data in files.items()})
+def in_memory(files: dict[str, bytes]) -> SetFiles:
+    return SetFiles("here", {name: bytearray(data) for name, data in files.items()})
 
 
 def pictures(count: int) -> tuple[Any, Any, Any]:
@@ -40,9 +39,9 @@ def binary(pixels: Any, *labels: Any) -> bytes:
     return bytes(np.concatenate([*columns, planes], 1).tobytes())
 
 
-def read(found: Layout, files: dict[str, bytes]) -> dict[str, tuple[Any, Any]]:
+def read(found: Packaging, files: dict[str, bytes]) -> dict[str, tuple[Any, Any]]:
     read: dict[str, tuple[list[Any], list[Any]]] = {}
-    for name, part in found.read(shelf(files), LIMIT):
+    for name, part in found.read(in_memory(files), LIMIT):
         pixels, labels = read.setdefault(name, ([], []))
         pixels.append(part.pixels)
         labels.append(part.labels)
@@ -51,7 +50,7 @@ def read(found: Layout, files: dict[str, bytes]) -> dict[str, tuple[Any, Any]]:
 
 def test_cifar_10_reads_alike_from_binary_and_pickles() -> None:
     batches = [pictures(3 + number) for number in range(6)]
-    as_binary, as_pickles, _ = packaging.CIFAR10
+    as_binary, as_pickles, _ = PACKAGINGS["cifar10"]
     rows = {name: binary(pixels, labels) for name, (pixels, labels, _) in zip(as_binary.files, batches, strict=True)}
     pickles = {
         name: pickle.dumps({b"data": pixels.transpose(0, 3, 1, 2).reshape(-1, 3072), b"labels": labels.tolist()}, 2)
@@ -63,7 +62,7 @@ def test_cifar_10_reads_alike_from_binary_and_pickles() -> None:
 
 
 def test_cifar_10_sheets_take_their_labels_in_turn() -> None:
-    sheets = packaging.CIFAR10[2]
+    sheets = PACKAGINGS["cifar10"][2]
     pixels = np.zeros((10_000, 1024, 3), np.uint8)
     files = {}
     for number, name in enumerate(name for name in sheets.files if name.endswith(".png")):
@@ -74,7 +73,7 @@ def test_cifar_10_sheets_take_their_labels_in_turn() -> None:
     files["train_lables.json"] = json.dumps([number for number in range(5) for _ in range(10_000)]).encode()
     files["test_lables.json"] = json.dumps([5] * 10_000).encode()
     seen = []
-    for name, part in sheets.read(shelf(files), 40_000_000):
+    for name, part in sheets.read(in_memory(files), 40_000_000):
         assert (part.pixels[:, 0, 0, 0] == part.labels).all()
         seen.append(name)
     assert seen == ["train"] * 5 + ["test"]
@@ -82,21 +81,22 @@ def test_cifar_10_sheets_take_their_labels_in_turn() -> None:
 
 def test_cifar_100_and_svhn_read_their_own_forms() -> None:
     pixels, labels, coarse = pictures(5)
-    parts = read(packaging.CIFAR100[0], dict.fromkeys(("train.bin", "test.bin"), binary(pixels, coarse, labels)))
+    parts = read(PACKAGINGS["cifar100"][0], dict.fromkeys(("train.bin", "test.bin"), binary(pixels, coarse, labels)))
     assert (parts["train"][0] == pixels).all()
     assert (parts["test"][1] == labels).all()
     file = io.BytesIO()
     savemat(file, {"X": pixels.transpose(1, 2, 3, 0), "y": np.where(labels == 0, 10, labels)[:, None]})
-    for found, count in ((packaging.SVHN[0], 5), (packaging.SVHN_EXTRA[0], 10)):
+    for found, count in ((PACKAGINGS["svhn"][0], 5), (PACKAGINGS["svhn+extra"][0], 10)):
         parts = read(found, dict.fromkeys(found.files, file.getvalue()))
         assert len(parts["train"][0]) == count
         assert (parts["test"][0] == pixels).all()
         assert (parts["test"][1] == labels).all()
 
 
-def test_every_set_has_sources_that_its_layouts_can_read() -> None:
-    for data in SETS.values():
-        for found in data.layouts:
+def test_every_set_has_sources_that_its_packagings_can_read() -> None:
+    assert PACKAGINGS.keys() == SETS.keys()
+    for packagings in PACKAGINGS.values():
+        for found in packagings:
             assert found.archive in ("", *found.remote) or found.npm
             assert set(found.md5) <= set(found.files)
             assert all(mirror.startswith("https://") and mirror.endswith("/") for mirror in found.mirrors)
@@ -104,7 +104,7 @@ def test_every_set_has_sources_that_its_layouts_can_read() -> None:
                 assert found.folder
 
 
-@pytest.mark.skipif(not (SHARED / "data").is_dir(), reason="needs the real files in ../shared/data")
+@pytest.mark.shared("data")
 def test_real_svhn_pictures_come_out_of_a_mat_file_as_they_went_in() -> None:
     spec = importlib.util.spec_from_file_location("unpack", SHARED / "data" / "unpack.py")
     assert spec is not None
@@ -116,6 +116,6 @@ def test_real_svhn_pictures_come_out_of_a_mat_file_as_they_went_in() -> None:
     file = io.BytesIO()
     variables = {"X": pixels.transpose(1, 2, 3, 0), "y": np.where(labels == 0, 10, labels)[:, None]}
     savemat(file, variables, do_compression=True)
-    parts = read(packaging.SVHN[0], dict.fromkeys(packaging.SVHN[0].files, file.getvalue()))
+    parts = read(PACKAGINGS["svhn"][0], dict.fromkeys(PACKAGINGS["svhn"][0].files, file.getvalue()))
     assert (parts["train"][0] == pixels).all()
     assert (parts["train"][1] == labels).all()

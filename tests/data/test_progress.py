@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
+
+import pytest
 
 from rkcnn.data.progress import Progress, describe
 
@@ -17,12 +20,15 @@ def test_describes_done_rate_and_time_left() -> None:
     assert describe("a.gz", 30_000_000, None, 2e6) == "a.gz: 30.0 MB, 2.0 MB/s"
 
 
-def test_a_terminal_gets_one_line_a_log_gets_few() -> None:
-    for out, lines in ((Terminal(), 1), (io.StringIO(), 2)):
+def test_a_terminal_gets_one_line_a_log_gets_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    for out, shown, lines in ((Terminal(), 78, 1), (io.StringIO(), 5, 5)):
+        clock = iter(number / 64 for number in range(2000))  # 15.6 s in all, from 0 as after a machine's start
+        monkeypatch.setattr("rkcnn.data.progress.time", SimpleNamespace(monotonic=clock.__next__))
         progress = Progress(out)
         progress.start(0)
         for done in range(1001):
             progress.advance("a", done, 1000)
+        assert out.getvalue().count("MB/s") == shown
         assert out.getvalue().count("\n") == lines
 
 

@@ -1,9 +1,13 @@
-"""The catalogue agrees with itself and with SPEC 5."""
+"""The sets agree with themselves and with docs/spec.md, section 5."""
 
 from __future__ import annotations
 
-from rkcnn.data import class_names
-from rkcnn.data.sets import SETS
+import pytest
+
+from rkcnn.data import sets
+from rkcnn.data.packaging import PACKAGINGS
+from rkcnn.data.sets import SETS, find_set
+from rkcnn.error import InputError
 
 
 def test_every_set_of_the_paper_is_there() -> None:
@@ -35,15 +39,22 @@ def test_names_are_unique_and_checksums_whole() -> None:
         assert len(data.mean) == len(data.std) == data.shape[2]
         for content in (data.train, data.test):
             assert {len(value) for value in (content.pixels, content.labels, content.coarse)} <= {0, 64}
-            assert content.pixels or all(layout.md5 for layout in data.layouts)
+            assert content.pixels or all(packaging.md5 for packaging in PACKAGINGS[data.name])
 
 
 def test_class_names_are_sorted_where_the_publisher_sorted_them() -> None:
-    assert list(class_names.CIFAR10) == sorted(class_names.CIFAR10)
-    assert list(class_names.CIFAR100) == sorted(class_names.CIFAR100)
-    assert list(class_names.CIFAR100_COARSE) == sorted(class_names.CIFAR100_COARSE)
+    assert list(sets.CIFAR10) == sorted(sets.CIFAR10)
+    assert list(sets.CIFAR100) == sorted(sets.CIFAR100)
+    assert list(sets.CIFAR100_COARSE) == sorted(sets.CIFAR100_COARSE)
 
 
 def test_no_packaging_comes_near_its_limit() -> None:
     assert SETS["cifar10"].limit > 277_000_000  # pickled by Python 3 in Python 2's protocol
     assert SETS["svhn+extra"].limit > 604_388 * 3072
+
+
+def test_an_unknown_name_gets_the_nearest_one() -> None:
+    with pytest.raises(InputError, match=r"no data set is called 'cifar-10'; did you mean cifar10\?"):
+        find_set("cifar-10")
+    with pytest.raises(InputError, match="there are mnist-mini, mnist,"):
+        find_set("zzz")

@@ -52,7 +52,7 @@ def test_a_process_of_others_is_not_taken_for_the_child(gpu: StandIn, monkeypatc
 
 
 @pytest.mark.parametrize("change", [-300, 5, 5000])
-def test_another_process_in_the_way_is_told(gpu: StandIn, change: int) -> None:
+def test_another_process_in_the_way_is_reported(gpu: StandIn, change: int) -> None:
     gpu.set(leaves=change)
     with pytest.raises(InputError, match=rf"\(404 MiB in use before, 1016 during, {BEFORE + change} after\); stop it"):
         measure_memory(SPEC, 10, DIGITS)
@@ -77,7 +77,7 @@ def test_a_child_that_fails_says_why(gpu: StandIn) -> None:
 
 def test_a_gpu_that_the_driver_does_not_list(gpu: StandIn) -> None:
     gpu.tell(allocated=1, reserved=1, uuid="ffff")
-    with pytest.raises(InputError, match="nvidia-smi doesn't list the GPU ffff that torch took"):
+    with pytest.raises(InputError, match="nvidia-smi doesn't list the GPU ffff that torch used"):
         measure_memory(SPEC, 10, DIGITS)
 
 

@@ -1,4 +1,4 @@
-"""Judgements against scipy and against the definitions written out."""
+"""Metrics against scipy and against their definitions written out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rkcnn.evaluation.metrics import BINS, calibration_error, judge
+from rkcnn.evaluation.metrics import BINS, calibration_error, measure
 
 
 @st.composite
@@ -53,7 +53,7 @@ def test_calibration_of_the_sure() -> None:
 @given(answers())
 def test_every_number_is_its_definition(given_: tuple[torch.Tensor, torch.Tensor, int]) -> None:
     logits, labels, classes = given_
-    found = judge(logits, labels, classes)
+    found = measure(logits, labels, classes)
     predicted = logits.argmax(1).tolist()
     pairs = list(zip(labels.tolist(), predicted, strict=True))
     assert found.images == len(pairs)

@@ -37,7 +37,7 @@ def test_processes_whose_memory_is_hidden_are_left_out(tmp_path: Path, monkeypat
     [
         ("NVIDIA-SMI has failed because it\ncould not reach the driver", 9, r"failed \(NVIDIA-SMI has failed because"),
         ("", 0, "nvidia-smi lists no GPU; measure on a machine with"),
-        ("GPU-1, 580.65, [N/A], NVIDIA GB10\n", 0, "which has no memory in use; measure on another GPU"),
+        ("GPU-1, 580.65, [N/A], NVIDIA GB10\n", 0, "without the memory in use; measure on another GPU"),
         ("nonsense\n", 0, "nvidia-smi says 'nonsense'"),
     ],
 )
@@ -52,5 +52,7 @@ def test_no_number_is_one_sentence(
 
 def test_no_nvidia_smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(InputError, match="no nvidia-smi here, which tells a GPU's memory; measure on a machine with"):
+    with pytest.raises(
+        InputError, match="nvidia-smi, which reports a GPU's memory, is not installed here; measure on a machine with"
+    ):
         list_gpus()

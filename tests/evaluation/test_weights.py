@@ -14,7 +14,7 @@ from torch import nn
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
 from rkcnn.error import InputError
-from rkcnn.evaluation.weights import Facts, read_weights
+from rkcnn.evaluation.weights import ModelCard, read_weights
 from rkcnn.model.create import create_model
 
 
@@ -30,9 +30,9 @@ def write(path: Path, network: nn.Module, metadata: dict[str, str] | None) -> Pa
 
 def test_the_network_comes_back(tmp_path: Path, digits: Images) -> None:
     made = create_model("ResNet@k=4", channels=1).eval()
-    facts = Facts.of("ResNet@k=4", digits)
-    network, told = read_weights(write(tmp_path / "weights.safetensors", made, facts.as_metadata()))
-    assert told == facts
+    card = ModelCard.of("ResNet@k=4", digits)
+    network, found = read_weights(write(tmp_path / "weights.safetensors", made, card.as_metadata()))
+    assert found == card
     assert not network.training
     pixels = torch.rand(2, 1, 28, 28)
     assert torch.equal(network(pixels), made(pixels))
@@ -43,10 +43,10 @@ def test_the_network_comes_back(tmp_path: Path, digits: Images) -> None:
     [
         ("weights.safetensors", None, "not a weight file of rkcnn"),
         ("checkpoint-00001-000000.safetensors", None, "is a checkpoint; give a finished run's folder"),
-        ("weights.safetensors", {"rkcnn": "{"}, "doesn't say of which network"),
-        ("weights.safetensors", {"rkcnn": "[]"}, "doesn't say of which network"),
-        ("weights.safetensors", {"rkcnn": "{}"}, "doesn't say of which network"),
-        ("weights.safetensors", {"rkcnn": json.dumps({"network": "ResNet@k=4"})}, "doesn't say of which network"),
+        ("weights.safetensors", {"rkcnn": "{"}, "doesn't say which network"),
+        ("weights.safetensors", {"rkcnn": "[]"}, "doesn't say which network"),
+        ("weights.safetensors", {"rkcnn": "{}"}, "doesn't say which network"),
+        ("weights.safetensors", {"rkcnn": json.dumps({"network": "ResNet@k=4"})}, "doesn't say which network"),
     ],
 )
 def test_a_file_of_another_kind(tmp_path: Path, name: str, metadata: dict[str, str] | None, says: str) -> None:
@@ -57,9 +57,9 @@ def test_a_file_of_another_kind(tmp_path: Path, name: str, metadata: dict[str, s
 @pytest.mark.parametrize("named", ["ResNet@k=8", "RKCNN-R-2@k=4"])
 def test_weights_of_another_network(tmp_path: Path, digits: Images, named: str) -> None:
     path = write(
-        tmp_path / "w.safetensors", create_model("ResNet@k=4", channels=1), Facts.of(named, digits).as_metadata()
+        tmp_path / "w.safetensors", create_model("ResNet@k=4", channels=1), ModelCard.of(named, digits).as_metadata()
     )
-    with pytest.raises(InputError, match="and holds weights of another network"):
+    with pytest.raises(InputError, match="but its weights are of another network"):
         read_weights(path)
 
 
@@ -71,14 +71,14 @@ def test_a_damaged_file(tmp_path: Path, content: bytes) -> None:
 
 
 def test_images_are_normalised_as_those_it_was_trained_on(digits: Images) -> None:
-    facts = replace(Facts.of("ResNet@k=4", digits), mean=(0.5,), std=(0.25,))
-    fitted = facts.fit(digits)
+    card = replace(ModelCard.of("ResNet@k=4", digits), mean=(0.5,), std=(0.25,))
+    fitted = card.prepare(digits)
     assert (fitted.mean, fitted.std) == ((0.5,), (0.25,))
     assert fitted.pixels is digits.pixels
 
 
 def test_images_that_do_not_fit(digits: Images) -> None:
-    facts = Facts.of("ResNet@k=4", digits)
+    card = ModelCard.of("ResNet@k=4", digits)
     names = tuple(f"class {i}" for i in range(10))
     for other, says in (
         (
@@ -87,10 +87,13 @@ def test_images_that_do_not_fit(digits: Images) -> None:
         ),
         (
             replace(digits, pixels=digits.pixels[..., :24]),
-            "has images of 28 x 24, and the network learnt images of 28 x 28",
+            "has images of 28 x 24, and the network was trained on images of 28 x 28",
         ),
-        (replace(digits, classes=(*digits.classes, "more")), "has 11 classes, and the network learnt 10 classes"),
-        (replace(digits, classes=names), "has class 'class 0', and the network learnt class '0'"),
+        (
+            replace(digits, classes=(*digits.classes, "more")),
+            "has 11 classes, and the network was trained on 10 classes",
+        ),
+        (replace(digits, classes=names), "has class 'class 0', and the network was trained on class '0'"),
     ):
         with pytest.raises(InputError, match=says):
-            facts.fit(other)
+            card.prepare(other)

@@ -25,7 +25,7 @@ from rkcnn.model.create import create_model
 from rkcnn.model.steps.ode import OdePeriod
 from rkcnn.record.result import Result
 from rkcnn.run.signals import Stopped
-from rkcnn.solvers.batch_reducer import HERE
+from rkcnn.solvers.batch_reducer import LOCAL
 
 CPU = torch.device("cpu")
 RECIPE = Recipe("mini", epochs=2, batch=16, lr=0.05, padding=2, sync_norm=True)
@@ -113,10 +113,10 @@ def evaluations(ranks: Ranks, agree: bool) -> float:
     model = ranks.wrap(network, sync_norm=True)
     (period,) = (module for module in network.modules() if isinstance(module, OdePeriod))
     if not agree:
-        period.solver = replace(period.solver, whole=HERE)
+        period.solver = replace(period.solver, reducer=LOCAL)
     model(torch.randn(4, 1, 28, 28) * (5 if ranks.rank else 0.01)).sum().backward()
-    assert period.tally is not None
-    return period.tally.read().evaluations
+    assert period.solver_stats is not None
+    return period.solver_stats.read().evaluations
 
 
 def disagree() -> None:

@@ -1,4 +1,4 @@
-"""A score reads what the network reads."""
+"""A diagram reads what the network reads."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from fractions import Fraction
 import pytest
 
 from rkcnn.model.create import create_model
-from rkcnn.model.diagram import Diagram, score
-from rkcnn.model.families import FAMILIES, SOLVERS
+from rkcnn.model.diagram import Diagram
+from rkcnn.model.families import FAMILIES
+from rkcnn.model.period import step_diagram
 from rkcnn.model.spec import parse
 from rkcnn.model.stage import Stage
+from rkcnn.solvers.methods import SOLVERS
 
 EVERY = [
     f"{'-'.join(filter(None, (family.name, variant, '3' * family.staged)))}@k=4"
@@ -20,7 +22,7 @@ EVERY = [
 
 
 def reads(name: str) -> list[list[str]]:
-    return [list(column.reads) for column in score(parse(name)).columns]
+    return [list(column.reads) for column in step_diagram(parse(name)).columns]
 
 
 def test_one_sweep_by_hand() -> None:
@@ -39,7 +41,7 @@ def test_one_sweep_by_hand() -> None:
 def test_a_second_sweep_reads_the_first() -> None:
     assert reads("RKCNN-R-2@k=4,sweeps=2")[4:] == [["y", "e2"], ["y", "e1"], ["y", "e1′", "e2′"]]
     assert reads("RKCNN-I-2@k=4,sweeps=2")[4:] == [["y", "e2"], ["y", "e1′"], ["y", "e1′", "e2′"]]
-    phases = [title for title, _, _ in score(parse("RKCNN-R-2@k=4,sweeps=2")).phases]
+    phases = [title for title, _, _ in step_diagram(parse("RKCNN-R-2@k=4,sweeps=2")).phases]
     assert phases == ["Phase I", "Phase II, sweep 1", "Phase II, sweep 2"]
 
 
@@ -51,32 +53,32 @@ def test_a_stage_has_room_for_what_its_column_reads(name: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_a_column_reads_lanes_that_are_there(name: str) -> None:
-    sheet = score(parse(name))
-    together = {i for title, first, last in sheet.phases if "Phase" not in title for i in range(first, last + 1)}
-    there = set(sheet.lanes) - {column.writes for column in sheet.columns}
+    diagram = step_diagram(parse(name))
+    together = {i for title, first, last in diagram.phases if "Phase" not in title for i in range(first, last + 1)}
+    there = set(diagram.lanes) - {column.writes for column in diagram.columns}
     assert "y" in there
-    for i, column in enumerate(sheet.columns):
-        assert set(column.reads) <= (set(sheet.lanes) if i in together else there), column
+    for i, column in enumerate(diagram.columns):
+        assert set(column.reads) <= (set(diagram.lanes) if i in together else there), column
         there.add(column.writes)
-    assert sheet.columns[-1].writes == "y'"
-    assert len(sheet.lanes) == len(set(sheet.lanes))
+    assert diagram.columns[-1].writes == "y'"
+    assert len(diagram.lanes) == len(set(diagram.lanes))
 
 
-def increments(sheet: Diagram) -> list[list[float]]:
+def increments(diagram: Diagram) -> list[list[float]]:
     """The weights of f in every column that sums them up to a whole step."""
-    last = [column for column in sheet.columns if column.label in ("+", "predict", "correct")]
+    last = [column for column in diagram.columns if column.label in ("+", "predict", "correct")]
     return [[float(Fraction(weight)) for weight in column.reads.values() if weight] for column in last]
 
 
 @pytest.mark.parametrize("method", SOLVERS)
 def test_the_weights_of_a_step_sum_to_one(method: str) -> None:
     family = "ODENet" if method in ("ab", "abm") else "RKNet"
-    for weights in increments(score(parse(f"{family}-{method}@k=4"))):
+    for weights in increments(step_diagram(parse(f"{family}-{method}@k=4"))):
         assert sum(weights) == pytest.approx(1, abs=0.01)  # three digits each
 
 
 def test_the_paper_s_solvers_by_hand() -> None:
-    third = [column.reads for column in score(parse("RKNet-rk4_38@k=4")).columns]
+    third = [column.reads for column in step_diagram(parse("RKNet-rk4_38@k=4")).columns]
     assert third == [
         {"y": ""},
         {"y": "", "z1": "1/3"},
@@ -84,11 +86,11 @@ def test_the_paper_s_solvers_by_hand() -> None:
         {"y": "", "z1": "1", "z2": "-1", "z3": "1"},
         {"y": "", "z1": "1/8", "z2": "3/8", "z3": "3/8", "z4": "1/8"},
     ]
-    correct = score(parse("ODENet-abm@k=4")).columns[-1].reads
+    correct = step_diagram(parse("ODENet-abm@k=4")).columns[-1].reads
     assert correct == {"y": "", "f(n+1)": "3/8", "f(n)": "19/24", "f(n-1)": "-5/24", "f(n-2)": "1/24"}
 
 
 def test_a_note_says_what_y_is_where_it_is_more() -> None:
-    assert "velocity" in score(parse("SONODE@k=4")).note
-    assert "3 more channels" in score(parse("ANODE@k=4,p=3")).note
-    assert "1 more channel," in score(parse("ANODE-ab@k=4")).note
+    assert "velocity" in step_diagram(parse("SONODE@k=4")).note
+    assert "3 more channels" in step_diagram(parse("ANODE@k=4,p=3")).note
+    assert "1 more channel," in step_diagram(parse("ANODE-ab@k=4")).note

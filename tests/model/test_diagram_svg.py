@@ -1,4 +1,4 @@
-"""A score as SVG."""
+"""A diagram as SVG."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from rkcnn.model.diagram import score
-from rkcnn.model.diagram_svg import draw
+from rkcnn.model.diagram_svg import to_svg
 from rkcnn.model.families import FAMILIES
+from rkcnn.model.period import step_diagram
 from rkcnn.model.spec import parse
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -21,7 +21,7 @@ EVERY = [
 
 
 def picture(name: str) -> ElementTree.Element:
-    return ElementTree.fromstring(draw(score(parse(name))))
+    return ElementTree.fromstring(to_svg(step_diagram(parse(name))))
 
 
 @pytest.mark.parametrize("s", [2, 3, 4, 5])
@@ -34,9 +34,9 @@ def test_a_dot_for_each_state_read(kind: str, s: int) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_every_family_is_drawn_inside_its_frame(name: str) -> None:
-    sheet = score(parse(name))
-    root = ElementTree.fromstring(draw(sheet))
-    assert len(root.findall(f"{SVG}circle")) == sum(len(column.reads) for column in sheet.columns)
+    diagram = step_diagram(parse(name))
+    root = ElementTree.fromstring(to_svg(diagram))
+    assert len(root.findall(f"{SVG}circle")) == sum(len(column.reads) for column in diagram.columns)
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
     assert root.attrib["viewBox"] == f"0 0 {root.attrib['width']} {root.attrib['height']}"
     assert all(0 <= float(dot.attrib["cx"]) <= width for dot in root.iter(f"{SVG}circle"))
@@ -56,7 +56,7 @@ def test_a_picture_says_what_it_shows() -> None:
 
 
 def test_the_same_name_is_the_same_picture() -> None:
-    assert draw(score(parse("RKCNN-I-3@k=32"))) == draw(score(parse("rkcnn-i-3@k=32")))
+    assert to_svg(step_diagram(parse("RKCNN-I-3@k=32"))) == to_svg(step_diagram(parse("rkcnn-i-3@k=32")))
 
 
 @pytest.mark.parametrize("name", ["RKCNN-I-3@k=4", "RKNet-radau3@k=4"])

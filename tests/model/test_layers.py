@@ -1,4 +1,4 @@
-"""Norms, convolutions, and holding them still during a solve."""
+"""Norms, convolutions, and freezing them during a solve."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ def test_batch_norm_is_the_authors() -> None:
     assert (norm.eps, norm.momentum) == (1e-3, 0.01)
 
 
-def test_held_batch_norm_uses_the_batch_and_leaves_its_buffers() -> None:
+def test_frozen_batch_norm_uses_the_batch_and_leaves_its_buffers() -> None:
     torch.manual_seed(0)
     norm, x = BatchNorm(4), torch.randn(3, 4, 5, 5)
     expected = norm.train()(x)
     moved = norm.running_mean.clone()  # type: ignore[union-attr]
-    norm.held = True
+    norm.frozen = True
     torch.testing.assert_close(norm(x), expected)
     assert torch.equal(norm.running_mean, moved)  # type: ignore[arg-type]
     assert norm.num_batches_tracked == 1
 
 
 @pytest.mark.parametrize("kind", ["bn", "gn"])
-def test_held_f_is_one_function_until_released(kind: str) -> None:
+def test_frozen_f_is_one_function(kind: str) -> None:
     torch.manual_seed(0)
     f = OdeFunction(4, Layers(kind, dropout=0.5)).train()
     y = torch.randn(2, 4, 6, 6)
-    held = Frozen(f)
-    assert torch.equal(held(0.5, y), held(0.5, y))
-    assert not torch.equal(Frozen(f)(0.5, y), held(0.5, y))  # another solve, another mask
+    frozen = Frozen(f)
+    assert torch.equal(frozen(0.5, y), frozen(0.5, y))
+    assert not torch.equal(Frozen(f)(0.5, y), frozen(0.5, y))  # another solve, another mask
     assert not torch.equal(f(0.5, y), f(0.5, y))
     assert all(conv.masks is None for conv in f.modules() if isinstance(conv, Conv))
-    assert not any(norm.held for norm in f.modules() if isinstance(norm, BatchNorm))
+    assert not any(norm.frozen for norm in f.modules() if isinstance(norm, BatchNorm))
 
 
-def test_held_is_released_when_f_fails() -> None:
+def test_norms_are_released_when_f_fails() -> None:
     f = OdeFunction(4, Layers("bn"))
     with pytest.raises(RuntimeError):
         Frozen(f)(0.0, torch.randn(2, 3, 6, 6))
-    assert not any(norm.held for norm in f.modules() if isinstance(norm, BatchNorm))
+    assert not any(norm.frozen for norm in f.modules() if isinstance(norm, BatchNorm))
 
 
 def test_columns_take_part_of_a_weight() -> None:
@@ -72,18 +72,18 @@ def test_dropout_keeps_its_mean_and_its_rate() -> None:
     assert float(out.mean()) == pytest.approx(1, abs=0.02)
 
 
-@pytest.mark.parametrize("held", [False, True])
-def test_shares_are_normalised_as_the_whole_is(held: bool) -> None:
-    """Also where shares are unequal and far from zero and from each other; buffers as one norm has them, or held."""
+@pytest.mark.parametrize("frozen", [False, True])
+def test_shares_are_normalised_as_the_whole_is(frozen: bool) -> None:
+    """Also where shares are unequal and far from zero and from each other; buffers as one norm has them, or frozen."""
     torch.manual_seed(0)
     x = torch.randn(5, 4, 3, 3, dtype=torch.float64) + 1000 * torch.arange(5)[:, None, None, None]
     one = BatchNorm(4).double().train()
-    one.held = held
+    one.frozen = frozen
     expected = one(x)
 
-    def normalise(share: Tensor, whole: BatchReducer) -> tuple[Tensor, BatchNorm]:
+    def normalise(share: Tensor, reducer: BatchReducer) -> tuple[Tensor, BatchNorm]:
         norm = BatchNorm(4).double().train()
-        norm.held, norm.whole = held, whole
+        norm.frozen, norm.reducer = frozen, reducer
         return norm(share), norm
 
     parts = shared(x, 2, normalise)
@@ -96,7 +96,7 @@ def test_shares_are_normalised_as_the_whole_is(held: bool) -> None:
 
 def test_a_norm_of_shares_asks_nobody_in_evaluation() -> None:
     norm, x = BatchNorm(4), torch.randn(3, 4, 5, 5)
-    norm.whole = Threads(2)  # would wait for a second share
+    norm.reducer = Threads(2)  # would wait for a second share
     assert torch.equal(norm.eval()(x), BatchNorm(4).eval()(x))
 
 

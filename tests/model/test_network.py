@@ -111,6 +111,35 @@ def test_trajectory_tells_what_forward_does(network: Network) -> None:
         torch.testing.assert_close(network.classifier(torch.cat(outs, 1)), expected)
 
 
+@pytest.mark.parametrize("norm", ["bn", "paper"])
+@pytest.mark.parametrize("name", ZOO)
+def test_trajectory_leaves_the_network_as_it_was(name: str, norm: str) -> None:
+    """Also in training mode: neither running statistics nor counts of solves move."""
+    network = build(name if "norm=" in name else f"{name},norm={norm}", dropout=0.1).train()
+    before = copy.deepcopy(network.state_dict())
+    network.trajectory(images(network))
+    assert network.training
+    assert all(torch.equal(before[key], value) for key, value in network.state_dict().items())
+    stats = [m.solver_stats for m in network.modules() if isinstance(m, Period) and m.solver_stats is not None]
+    assert all(each.sums()[0] == 0 for each in stats)
+    network(images(network))
+    moved = [key for key, value in network.state_dict().items() if not torch.equal(before[key], value)]
+    assert bool(moved) == any("running_mean" in key for key in before)
+
+
+def test_trajectory_has_its_times() -> None:
+    for name, times in {"RKNet-rk4_38@k=8,r=4": [0, 0.25, 0.5, 0.75, 1], "ResNet@k=8,r=2": [0, 1, 2]}.items():
+        network = build(name)
+        (path,) = network.trajectory(images(network))
+        assert path.t == times
+    network = build("RKNet-dopri5@k=8,tol=0.001")
+    (path,) = network.eval().trajectory(images(network))
+    last = path.t[-1]
+    assert isinstance(last, Tensor)
+    assert last.tolist() == [1, 1, 1]
+    assert len(path.t) == len(path.y)
+
+
 def test_an_adjoint_solve_shows_all_its_states() -> None:
     network = build("ODENet-ab@k=8,adjoint=on")
     assert [len(path.y) for path in network.trajectory(images(network))] == [5]

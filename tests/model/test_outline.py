@@ -6,7 +6,7 @@ import pytest
 
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
-from rkcnn.model.outline import Part, outline
+from rkcnn.model.outline import Component, outline
 
 NAMES = (
     "RKCNN-E-3@k=8",
@@ -18,6 +18,7 @@ NAMES = (
     "RKNet-radau3@k=8",
     "ODENet-abm@k=8",
     "SONODE@k=8",
+    "SONODE-gauss1@k=8",
     "ANODE-dopri5@k=8,tol=0.01",
     "DenseNet-2_2@k=8",
     "CliqueNet-3_3@k=8,attention=off,multiscale=off",
@@ -37,7 +38,7 @@ NAMES = (
 LOOSE = {"LM@k=8,r=3": 2}  # c_2 and c_3 belong to no step
 
 
-def walk(part: Part) -> list[Part]:
+def walk(part: Component) -> list[Component]:
     return [part, *(below for child in part.parts for below in walk(child))]
 
 

@@ -45,8 +45,8 @@ def test_buffers_are_touched_once_at_the_solution_and_not_in_the_backward(solver
 def test_the_touch_is_at_the_solution(y: Tensor) -> None:
     """One update of the first norm by the statistics of the solved stages, all stacked."""
     f = function("bn").train()
-    moment = last(Solver("gauss1", 1, tol=1e-6), f, y)
-    stage = y + 0.5 * moment.increments[0]  # gauss1: Y = y + h/2 z, z = increment / h
+    step = last(Solver("gauss1", 1, tol=1e-6), f, y)
+    stage = y + 0.5 * step.increments[0]  # gauss1: Y = y + h/2 z, z = increment / h
     assert f.norm1.running_mean is not None
     torch.testing.assert_close(f.norm1.running_mean, 0.01 * stage.mean((0, 2, 3)))
 
@@ -64,9 +64,9 @@ def test_one_dropout_mask_a_solve_forward_and_backward(y: Tensor) -> None:
     start = y.double().requires_grad_()
     solver = Solver("gauss2", 1, tol=1e-10)
     torch.manual_seed(7)
-    moment = last(solver, f, start)
-    assert torch.as_tensor(moment.converged).all()
-    (gradient,) = torch.autograd.grad(moment.y.square().sum(), start)
+    step = last(solver, f, start)
+    assert torch.as_tensor(step.converged).all()
+    (gradient,) = torch.autograd.grad(step.y.square().sum(), start)
     direction = torch.randn(start.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
     values = []
     for sign in (1, -1):
@@ -113,9 +113,9 @@ def test_convergence_is_judged_by_image_in_evaluation_and_by_batch_in_training(y
 def test_the_least_evaluations_are_the_least_path(solver: Solver) -> None:
     f, calls = function("gn").to("meta"), []
     f.register_forward_hook(lambda *_: calls.append(1))
-    moment = last(solver, f, torch.empty(2, 6, 5, 5, device="meta"))
+    step = last(solver, f, torch.empty(2, 6, 5, 5, device="meta"))
     assert len(calls) == solver.least_evaluations
-    assert moment.y.shape == (2, 6, 5, 5)
+    assert step.y.shape == (2, 6, 5, 5)
 
 
 def test_solves_stay_in_float32_under_autocast(y: Tensor) -> None:

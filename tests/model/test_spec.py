@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rkcnn.error import InputError
-from rkcnn.model.families import CHOICES, COUNTS, FAMILIES, SWITCHES, least_steps, options_of
+from rkcnn.model.families import FAMILIES, OPTIONS, options_of
 from rkcnn.model.spec import ModelSpec, parse
 from rkcnn.record.tables import list_models
 
@@ -18,31 +18,29 @@ from rkcnn.record.tables import list_models
 def specs(draw: st.DrawFn) -> ModelSpec:
     """Any network that the grammar can say."""
     family = FAMILIES[draw(st.sampled_from(sorted(FAMILIES)))]
-    variant = draw(st.sampled_from(family.variants))
+    variant = draw(st.sampled_from(sorted(family.variants)))
+    traits = family.variants[variant]
     periods = draw(st.integers(1, 4))
 
     def numbers(least: int, factor: int = 1) -> tuple[int, ...]:
         return tuple(factor * n for n in draw(st.lists(st.integers(least, 9), min_size=periods, max_size=periods)))
 
-    two = variant in ("I", "R") or family.name == "CliqueNet"
     values: dict[str, Any] = {}
     for name in options_of(family, variant, periods):
         if draw(st.booleans()):
             continue
-        if name in CHOICES:
-            values[name] = draw(st.sampled_from(CHOICES[name]))
-        elif name in SWITCHES:
-            values[name] = draw(st.booleans())
-        elif name in COUNTS:
-            values[name] = draw(st.integers(1, 5))
-        else:
-            values[name] = draw(st.floats(1e-9, 10))
+        kinds = {
+            "choice": st.sampled_from(OPTIONS[name].choices or ("",)),
+            "switch": st.booleans(),
+            "count": st.integers(1, 5),
+            "tolerance": st.floats(1e-9, 10),
+        }
+        values[name] = draw(kinds[OPTIONS[name].kind])
     single = values.get("merge") == "concat" or (variant in ("dopri5", "tsit5") and "tol" in values)
-    if family.steps is not None and not single and draw(st.booleans()):
-        values["r"] = numbers(least_steps(family, variant)[0])
-    return ModelSpec(
-        family.name, variant, numbers(2 if two else 1) if family.staged else (), numbers(1, factor=4), **values
-    )
+    if traits.steps is not None and not single and draw(st.booleans()):
+        values["r"] = numbers(traits.least_steps[0])
+    stages = numbers(traits.least_stages[0]) if family.staged else ()
+    return ModelSpec(family.name, variant, stages, numbers(1, factor=4), **values)
 
 
 @given(specs())

@@ -161,6 +161,11 @@ def test_files_that_training_does_not_import_make_no_difference(package: Path) -
     assert is_changed(source.MEMORY)
 
 
+def test_how_a_step_is_drawn_makes_no_difference(package: Path) -> None:
+    edit(package / "model/steps/lm.py", lambda text: text.replace('"1-c"', '"1 - c"'))
+    assert not is_changed()
+
+
 @pytest.mark.parametrize(
     ("name", "before", "after"),
     [

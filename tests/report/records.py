@@ -10,6 +10,8 @@ from typing import Any
 from outcome import outcome
 from rkcnn.record.result import Result
 from rkcnn.record.tables import TABLES
+from rkcnn.report.report import TableReport, build_report
+from rkcnn.report.results import ResultTable, arrange, read_memories, read_records
 
 ERRORS = {
     "ResNet@k=32": (0.0038, 0.0041, 0.0039, 0.0043, 0.0040),
@@ -43,6 +45,16 @@ def put_records(
             (at / "result.json").write_bytes(made.to_json())
             folders.append(at)
     return folders
+
+
+def results_of(folder: Path, table: str = "mnist", preset: str | None = None) -> ResultTable:
+    """The records below a folder, arranged as a table."""
+    return arrange(TABLES[table], read_records(folder)[0], preset, read_memories(folder)[0])
+
+
+def report_of(folder: Path, table: str = "mnist", preset: str | None = None) -> TableReport:
+    """The report on one table of the records below a folder."""
+    return build_report([results_of(folder, table, preset)]).tables[0]
 
 
 def _diverged() -> Result:

@@ -1,33 +1,54 @@
-"""How a table is to be read."""
+"""What a reader of a table has to know."""
 
 from __future__ import annotations
 
+from math import sqrt
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from footprints import put_memories
-from report.records import put_records
-from rkcnn.record.tables import TABLES
-from rkcnn.report.footnotes import NORMS, footnotes, note_sampling
-from rkcnn.report.view import view
+from report.records import put_records, report_of
+from rkcnn.report.footnotes import NORMS, note_sampling
 
 
 def notes(folder: Path, table: str = "mnist", preset: str | None = None) -> str:
-    return "\n".join(footnotes(view(TABLES[table], folder, preset)))
+    return "\n".join(report_of(folder, table, preset).notes)
 
 
-def test_the_test_sets_own_error(tmp_path: Path) -> None:
+def test_the_error_from_the_draw_of_the_images(tmp_path: Path) -> None:
     put_records(tmp_path, {"ResNet@k=32": (0.0029, 0.0031)})
-    text = note_sampling(view(TABLES["mnist"], tmp_path))
-    assert "an error of 0.30 % of them is known to ±0.055 points (one standard error; 95 %: ±0.107)" in text
-    assert text in notes(tmp_path)
+    part = report_of(tmp_path)
+    text = note_sampling(part.results, part.comparisons)
+    assert "an error of 0.30 % has a standard error of ±0.055 points from the draw of the images (95 %: ±0.107)" in text
+    assert text in part.notes
+
+
+def test_the_error_of_a_difference_from_the_draw_of_the_images(tmp_path: Path) -> None:
+    """Without predictions two networks of 0.4 % and 0.36 % are taken to err independently."""
+    two = {"ResNet@k=32": (0.0040, 0.0040), "RKCNN-R-2@k=32": (0.0035, 0.0037)}
+    folders = put_records(tmp_path, two)
+    se = 100 * sqrt((0.004 * 0.996 + 0.0036 * 0.9964) / 10_000)
+    assert f"two networks it is ±{se:.3f} points, if the two err independently; it is smaller" in notes(tmp_path)
+    predictions = np.zeros(10_000, np.int16)
+    for folder in folders:
+        predictions[:49] = "ResNet" in str(folder)
+        np.save(folder / "predictions.npy", predictions)
+    text = notes(tmp_path)
+    assert "For a difference between two networks it is ±0.070 points: sqrt(d)/n for the d = 49 of n images" in text
+    assert text.count("A small difference may reverse on another test set.") == 1
+
+
+def test_notes_in_the_records_are_shown(tmp_path: Path) -> None:
+    put_records(tmp_path, {"CliqueNet-2@k=32": (0.004, 0.005)}, notes=("made before its first weights changed",))
+    assert notes(tmp_path).count("CliqueNet (T = 2): made before its first weights changed.") == 1
 
 
 def test_quoted_numbers_came_from_another_recipe(tmp_path: Path) -> None:
     put_records(tmp_path, {"RKNet-64": (0.0042,)}, "sota-mnist", params=208_266)
     text = notes(tmp_path, "sota-mnist")
-    assert "* quoted by the paper from Chen et al. 2018, Table 1; Norcliffe et al. 2020: trained by their own" in text
+    assert "* The paper quotes this number from Chen et al. 2018, Table 1; Norcliffe et al. 2020, where the" in text
     assert "RK-Net (Chen et al. 2018), params: quoted from Chen et al.; the public code gives 208,266." in text
 
 
@@ -65,8 +86,8 @@ def test_smoke_says_nothing_of_accuracy(tmp_path: Path) -> None:
 def test_a_single_run_has_wilsons_interval(tmp_path: Path) -> None:
     put_records(tmp_path, {"ResNet@k=32": (0.0040,), "Identity@k=32": (0.006, 0.007)})
     text = notes(tmp_path)
-    assert "pre-act ResNet is one run: 0.40 % of 10,000 images, 0.29 to 0.54 % by Wilson's 95 % interval" in text
-    assert text.count("is one run") == 1
+    assert "pre-act ResNet is a single run: 0.40 % of 10,000 images are wrong, with 0.29 to 0.54 % as Wilson's" in text
+    assert text.count("is a single run") == 1
 
 
 def test_why_there_is_no_figure_of_time(tmp_path: Path) -> None:
@@ -76,9 +97,9 @@ def test_why_there_is_no_figure_of_time(tmp_path: Path) -> None:
     assert "There is no figure of error against training time: runs of this table were" in notes(tmp_path)
 
 
-def test_the_last_epoch_is_set_against_their_best(tmp_path: Path) -> None:
+def test_the_last_epoch_is_compared_with_the_papers_best(tmp_path: Path) -> None:
     put_records(tmp_path)
-    assert "Δ last sets our last epoch against their best one, and so comes out higher" in notes(tmp_path)
+    assert "Δ last compares our last epoch with the paper's best one, and so is higher" in notes(tmp_path)
     assert "Δ" not in notes(tmp_path, "scaling")
 
 
@@ -87,20 +108,20 @@ def test_no_difference_is_explained_where_none_is_given(tmp_path: Path, preset: 
     put_records(tmp_path, {"ResNet@k=32": (0.004, 0.005)}, preset=preset)
     text = notes(tmp_path, preset=preset)
     assert "Δ" not in text
-    assert "theirs is for orientation alone" in text
+    assert "The paper's errors are for orientation" in text
     assert "Δ" not in notes(tmp_path, preset="paper"), "nothing was run by it"
 
 
 def test_what_was_left_out_is_counted(tmp_path: Path) -> None:
     put_records(tmp_path)
     put_records(tmp_path, {"ResNet@k=32": (0.005, 0.006)}, preset="fast")
-    notes = [*footnotes(view(TABLES["mnist"], tmp_path))]
-    assert "Results of these networks by other recipes are left out: 2 by fast-mnist." in notes
+    found = report_of(tmp_path).notes
+    assert "Results of these networks by other recipes are left out: 2 by fast-mnist." in found
 
 
 def test_the_control_is_explained(tmp_path: Path) -> None:
-    assert "Identity@k=32 is the frame with nothing in it: every layer but the steps." in notes(tmp_path)
-    assert "nothing in it" not in notes(tmp_path, "sota-mnist")
+    assert "Identity@k=32 is the network without any step: all its other layers are there." in notes(tmp_path)
+    assert "without any step" not in notes(tmp_path, "sota-mnist")
 
 
 def test_what_each_memory_is(tmp_path: Path) -> None:
@@ -110,8 +131,8 @@ def test_what_each_memory_is(tmp_path: Path) -> None:
     assert "(not measured yet)" in notes(tmp_path)
     put_memories(tmp_path, {"Identity@k=32": 612})
     text = notes(tmp_path)
-    assert "Memory in MiB, of a fresh process that infers one image on NVIDIA H200. driver: what the driver" in text
-    assert "the frame without any step (Identity@k=32, 612 MiB), which includes libraries" in text
-    assert "The paper's memory includes the CUDA context of its own machine" in text
+    assert "Memory is in MiB, of a fresh process that infers one image on NVIDIA H200. driver: what the driver" in text
+    assert "the network without any step (Identity@k=32, 612 MiB), which includes libraries" in text
+    assert "The paper's memory includes the CUDA context of its machine" in text
     assert "only differences between rows can be compared." in text
     assert "The paper's memory" not in notes(tmp_path, "norms"), "it has no such table"

@@ -1,4 +1,4 @@
-"""What code writes into the README and the docs is what the code gives now."""
+"""What code wrote into the README and the docs is what the code gives now."""
 
 from __future__ import annotations
 
@@ -9,29 +9,32 @@ from typing import Any
 import pytest
 
 from rkcnn.error import InputError
-from rkcnn.report.claims import CLAIMS
+from rkcnn.report.claims.claims import CLAIMS
+from rkcnn.report.figures.style import render
 from rkcnn.report.paper import slip_table
-from rkcnn.report.picture import render
-from rkcnn.report.readme import COSTS, RESULTS, between, check_markers, cost_table, write_between
-from rkcnn.report.results_section import PICTURE, draw_results, write_results
-from rkcnn.report.view import read_records
+from rkcnn.report.readme import COSTS, RESULTS, check_markers, cost_table, replace_between, write_between
+from rkcnn.report.results import read_records
+from rkcnn.report.results_page import FIGURE, PAGE, PICTURE, report_published, write_readme_part, write_results_page
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_cost_table_is_current(rows: list[dict[str, Any]]) -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert between(readme, COSTS, cost_table(rows)) == readme, "run python -m rkcnn.report.readme"
+    costs = (ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
+    assert replace_between(costs, COSTS, cost_table(rows)) == costs, "run python -m rkcnn.report.readme"
 
 
 def test_the_results_are_current() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     records, _ = read_records(ROOT / "results")
-    assert between(readme, RESULTS, write_results(records)) == readme, "run rkcnn report --readme README.md"
-    figure = draw_results(records)
+    found = report_published(records)
+    stale = "run rkcnn report --readme README.md"
+    assert replace_between(readme, RESULTS, write_readme_part(found)) == readme, stale
+    assert write_results_page(found, records) == (ROOT / PAGE).read_text(encoding="utf-8"), stale
+    figure = found.tables[0].figure(FIGURE)
     assert figure is not None
     drawn, kept = render(figure, "svg").decode(), (ROOT / PICTURE).read_text(encoding="utf-8")
-    assert _words(drawn) == _words(kept), "run rkcnn report --readme README.md"
+    assert _words(drawn) == _words(kept), stale
 
 
 def _words(svg: str) -> list[str]:
@@ -46,9 +49,9 @@ def test_the_table_of_slips_is_current() -> None:
 def test_only_what_stands_between_the_markers_changes(tmp_path: Path) -> None:
     start, end = RESULTS
     text = f"before\n{start}\nold\n{end}\nafter"
-    assert between(text, RESULTS, "new") == f"before\n{start}\nnew\n{end}\nafter"
+    assert replace_between(text, RESULTS, "new") == f"before\n{start}\nnew\n{end}\nafter"
     with pytest.raises(InputError, match="lacks"):
-        between("no markers", RESULTS, "new")
+        replace_between("no markers", RESULTS, "new")
     path = tmp_path / "README.md"
     path.write_text(text)
     write_between(path, RESULTS, "± new")

@@ -1,4 +1,4 @@
-"""Statistics of a few runs, each against scipy or its definition."""
+"""Statistics of a few runs, and Student's t, each against scipy or its definition."""
 
 from __future__ import annotations
 
@@ -8,13 +8,24 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 
 from rkcnn.error import InputError
-from rkcnn.report.statistics import Sample, holm, permute, welch
+from rkcnn.report.statistics import (
+    Sample,
+    holm,
+    incomplete_beta,
+    independent_standard_error,
+    paired_standard_error,
+    permute,
+    quantile,
+    tail,
+    welch,
+)
 
 WRONG = st.integers(0, 10_000)  # of 10,000 images
 RUNS = st.lists(WRONG, min_size=2, max_size=6)
+DOFS = st.floats(0.5, 2000)
 FEW = st.lists(st.integers(20, 40), min_size=1, max_size=5)  # close together, so that splits tie
 
 
@@ -60,7 +71,7 @@ def test_one_run_has_no_interval_and_says_so() -> None:
 def test_no_spread_at_all_is_no_certainty() -> None:
     found = welch([0.003] * 3, [0.004] * 3)
     assert (found.interval, found.p) == (None, None)
-    assert "no spread" in (found.missing or "")
+    assert "any spread" in (found.missing or "")
     one_sided = welch([0.003] * 3, [0.004, 0.005, 0.006])
     assert one_sided.dof == pytest.approx(2)
     assert one_sided.p == pytest.approx(stats.ttest_1samp([0.004, 0.005, 0.006], 0.003).pvalue)
@@ -137,3 +148,46 @@ def test_what_is_no_sample_is_a_sentence(values: list[float]) -> None:
         Sample.of(values)
     with pytest.raises(InputError, match="statistics need"):
         permute(values, [0.1])
+
+
+@given(st.floats(-200, 200), DOFS)
+def test_tail_is_scipys(t: float, dof: float) -> None:
+    assert tail(t, dof) == pytest.approx(2 * stats.t.sf(abs(t), dof), rel=1e-9, abs=1e-300)
+
+
+@given(st.sampled_from([0.5, 0.9, 0.95, 0.99, 0.999]), st.floats(1, 2000))
+def test_quantile_is_scipys(level: float, dof: float) -> None:
+    assert quantile(level, dof) == pytest.approx(stats.t.ppf((1 + level) / 2, dof), rel=1e-9)
+
+
+@given(st.floats(0.1, 300), st.floats(0.1, 300), st.floats(0, 1))
+def test_incomplete_beta_is_scipys(a: float, b: float, x: float) -> None:
+    assert incomplete_beta(a, b, x, 1 - x) == pytest.approx(special.betainc(a, b, x), rel=1e-9, abs=1e-12)
+
+
+def test_one_degree_of_freedom_is_cauchy_and_many_are_normal() -> None:
+    assert tail(1, 1) == pytest.approx(0.5)
+    assert quantile(0.95, 1e7) == pytest.approx(1.959964, abs=1e-6)
+    assert tail(0, 3.5) == 1
+    assert tail(1e200, 3.5) == 0
+
+
+def test_what_is_no_distribution_is_a_sentence() -> None:
+    with pytest.raises(InputError, match="more than 0"):
+        tail(1, 0)
+    with pytest.raises(InputError, match="between 0 and 1"):
+        quantile(95, 4)
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.5, 1.0])
+def test_standard_errors_of_a_difference_are_those_of_many_test_sets(shared: float) -> None:
+    """Two networks of 2 % and 3 % error that share a part of their mistakes, on 20,000 draws of 5,000 images."""
+    rng = np.random.default_rng(0)
+    images, both = 5_000, 0.02 * shared
+    chances = [both, 0.02 - both, 0.03 - both, 0.95 + both]  # both wrong, first alone, second alone, none
+    draws = rng.multinomial(images, chances, 20_000)
+    spread = ((draws[:, 1] - draws[:, 2]) / images).std()
+    paired = paired_standard_error(round(images * (chances[1] + chances[2])), images)
+    independent = independent_standard_error(0.02, 0.03, images)
+    assert paired == pytest.approx(spread, rel=0.03)
+    assert independent > 0.97 * spread, "the bound is for networks that share none or few of their mistakes"

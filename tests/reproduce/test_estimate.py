@@ -1,16 +1,16 @@
-"""How long a table takes, about."""
+"""About how long a table takes."""
 
 from __future__ import annotations
 
-from rkcnn.data.load import find
+from rkcnn.data.sets import find_set
 from rkcnn.record.tables import TABLES
-from rkcnn.reproduce.estimate import count_flops, measure_rate, training_flops
-from rkcnn.reproduce.worker_process import Place
+from rkcnn.reproduce.estimate import count_flops, measure_speed, training_flops
+from rkcnn.reproduce.worker_process import Slot
 
 
-def test_a_run_is_its_steps_and_its_evaluations() -> None:
+def test_a_run_costs_its_steps_and_its_evaluations() -> None:
     (run,) = TABLES["mnist"].runs(rows="Identity*", seeds=1)
-    flops = count_flops(run.spec, find("mnist"))
+    flops = count_flops(run.spec, find_set("mnist"))
     assert flops == 7107456
     assert training_flops(run, flops) == flops * 160 * (3 * 468 * 128 + 10_000)
     (smoke,) = TABLES["cifar10"].runs("smoke", rows="Identity*")
@@ -18,7 +18,7 @@ def test_a_run_is_its_steps_and_its_evaluations() -> None:
     assert training_flops(TABLES["cifar10"].runs(seeds=1)[0], 1) == 300 * (3 * 1563 * 32 + 10_000)
 
 
-def test_the_rate_is_measured_with_the_cheapest() -> None:
+def test_the_speed_is_measured_with_the_cheapest_network() -> None:
     runs = TABLES["mnist"].runs("smoke", rows="RKCNN-I*")
-    flops = {run.spec: count_flops(run.spec, find("mnist-mini")) for run in runs}
-    assert 1e8 < measure_rate(runs, flops, Place("cpu", 1)) < 1e14
+    flops = {run.spec: count_flops(run.spec, find_set("mnist-mini")) for run in runs}
+    assert 1e8 < measure_speed(runs, flops, Slot("cpu", 1)) < 1e14

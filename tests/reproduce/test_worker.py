@@ -1,4 +1,4 @@
-"""A worker process: orders in, events out, and nothing lost when its driver dies."""
+"""A worker process: assignments in, events out, and nothing is lost when its driver dies."""
 
 from __future__ import annotations
 
@@ -13,75 +13,75 @@ import pytest
 from digits import write_digits
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
-from rkcnn.data.sources import Sources
+from rkcnn.data.options import Sources
+from rkcnn.disk import locked
 from rkcnn.fit.recipe import recipe_of
-from rkcnn.record.lock import locked
 from rkcnn.record.run import Run
 from rkcnn.record.run_state import BEGUN, find_state
 from rkcnn.reproduce import worker
-from rkcnn.reproduce.event import Event, read_event
-from rkcnn.reproduce.reporter import Reporter
-from rkcnn.reproduce.worker import Assignment, carry_out, read_order
+from rkcnn.reproduce.events import Event, Reporter, read_event
+from rkcnn.reproduce.worker import Assignment, carry_out, read_assignment
 from rkcnn.run.side_by_side import Execution
 
 
-def test_an_order_is_a_line() -> None:
+def test_an_assignment_is_a_line() -> None:
     runs = tuple(enumerate(Run("mnist", "ResNet@k=4", recipe_of("paper-mnist"), seed) for seed in (0, 1)))
-    order = Assignment(runs, Execution(Path("out"), "cuda:1", "graph"), Sources(Path("data"), offline=True), 2.0)
-    assert "\n" not in order.to_json()
-    assert read_order(order.to_json()) == order
+    assignment = Assignment(runs, Execution(Path("out"), "cuda:1", "graph"), Sources(Path("data"), offline=True), 2.0)
+    assert "\n" not in assignment.to_json()
+    assert read_assignment(assignment.to_json()) == assignment
 
 
 RECIPE = recipe_of("smoke", {"most_steps": "2"})
 
 
 @pytest.fixture
-def order(tmp_path: Path) -> Assignment:
+def assignment(tmp_path: Path) -> Assignment:
     runs = tuple(enumerate(Run("mnist-mini", "Identity@k=4", RECIPE, seed) for seed in range(4)))
     return Assignment(runs, Execution(tmp_path, "cpu", "eager"), Sources(), 0.0)
 
 
-def told(order: Assignment) -> list[Event]:
+def outcomes(assignment: Assignment) -> list[Event]:
     events: list[Event] = []
-    carry_out(order, load, events.append)
-    return [event for event in events if event.what in ("ends", "fails", "busy")]
+    carry_out(assignment, load, events.append)
+    return [event for event in events if event.kind in ("ends", "fails", "busy")]
 
 
-def test_a_group_that_falls_apart_tells_each_end_once(order: Assignment) -> None:
-    """Two have ended, in the group, when the third can't go on."""
-    folder = order.way.out / order.runs[2][1].folder
+def test_each_end_is_reported_once_though_the_group_fails(assignment: Assignment) -> None:
+    """Two runs of the group have ended when the third can't continue."""
+    folder = assignment.execution.out / assignment.runs[2][1].folder
     folder.mkdir(parents=True)
     (folder / "checkpoint-00000-000000.json").write_text("{")
-    events = told(order)
-    assert [(event.what, event.run) for event in events] == [("ends", 0), ("ends", 1), ("fails", 2), ("ends", 3)]
-    assert "is damaged" in events[2].text
+    events = outcomes(assignment)
+    assert [(event.kind, event.index) for event in events] == [("ends", 0), ("ends", 1), ("fails", 2), ("ends", 3)]
+    assert "is damaged" in events[2].message
 
 
-def test_those_that_another_process_has_are_told_with_its_number(order: Assignment) -> None:
-    carry_out(replace(order, runs=order.runs[:1]), load, lambda event: None)  # so one is found
-    with locked(order.way.out / order.runs[1][1].folder), locked(order.way.out / order.runs[2][1].folder):
-        events = told(order)
-    assert [(event.what, event.run) for event in events] == [("ends", 0), ("busy", 1), ("busy", 2), ("ends", 3)]
-    assert events[1].text == f"process {os.getpid()} has it"
+def test_runs_that_another_process_trains_are_reported_with_its_id(assignment: Assignment) -> None:
+    carry_out(replace(assignment, runs=assignment.runs[:1]), load, lambda event: None)  # one is finished
+    with (
+        locked(assignment.execution.out / assignment.runs[1][1].folder),
+        locked(assignment.execution.out / assignment.runs[2][1].folder),
+    ):
+        events = outcomes(assignment)
+    assert [(event.kind, event.index) for event in events] == [("ends", 0), ("busy", 1), ("busy", 2), ("ends", 3)]
+    assert events[1].message == f"process {os.getpid()} is training it"
 
 
-def test_one_that_diverged_moves_no_more(order: Assignment, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside others on a GPU it stays among the jobs that are looked at."""
+def test_a_run_that_diverged_advances_no_more(assignment: Assignment, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside others on a GPU it stays in the list of jobs."""
 
-    def train(runs: list[Run], training: Images, test: Images, way: Execution, observer: Reporter) -> None:
-        for what in ("begins", "ends", "moves"):
-            observer._tell(Event(what, 0))
+    def train(runs: list[Run], training: Images, test: Images, execution: Execution, observer: Reporter) -> None:
+        for kind in ("begins", "ends", "advances"):
+            observer._report(Event(kind, 0))
 
     monkeypatch.setattr(worker, "train_together", train)
     events: list[Event] = []
-    carry_out(order, load, events.append)
+    carry_out(assignment, load, events.append)
     assert events == [Event("begins", 0), Event("ends", 0)]
 
 
-def test_a_gpu_that_no_longer_works_takes_its_process_with_it(
-    order: Assignment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Trying the runs one by one in it would fail them all; the driver replaces it. Memory is another matter."""
+def test_a_gpu_that_no_longer_works_ends_the_process(assignment: Assignment, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver replaces it, since every other run would fail in it too; too little memory fails that run alone."""
 
     def train(*_: object) -> None:
         raise RuntimeError(says)
@@ -89,12 +89,12 @@ def test_a_gpu_that_no_longer_works_takes_its_process_with_it(
     monkeypatch.setattr(worker, "train_together", train)
     says = "CUDA error: an illegal memory access was encountered"
     with pytest.raises(SystemExit, match="rkcnn: CUDA error: an illegal memory access"):
-        carry_out(order, load, lambda event: None)
+        carry_out(assignment, load, lambda event: None)
     says = "CUDA out of memory. Tried to allocate 2 GiB"
-    assert [event.what for event in told(order)] == ["fails"] * 4
+    assert [event.kind for event in outcomes(assignment)] == ["fails"] * 4
 
 
-def test_when_its_driver_dies_it_keeps_and_leaves(tmp_path: Path) -> None:
+def test_when_its_driver_dies_it_keeps_a_checkpoint_and_leaves(tmp_path: Path) -> None:
     data = write_digits(tmp_path / "digits.npz")
     recipe = recipe_of("mini", {"epochs": "100000", "batch": "64"})
     run = Run(data, "ResNet@k=4", recipe, 0)
@@ -109,14 +109,14 @@ def test_when_its_driver_dies_it_keeps_and_leaves(tmp_path: Path) -> None:
     assert process.stdin is not None
     assert process.stdout is not None
     with process:
-        order = Assignment(((7, run),), Execution(out, "cpu", keep_seconds=1e9), Sources(), 0.0)
-        print(order.to_json(), file=process.stdin, flush=True)
+        assignment = Assignment(((7, run),), Execution(out, "cpu", keep_seconds=1e9), Sources(), 0.0)
+        print(assignment.to_json(), file=process.stdin, flush=True)
         for line in process.stdout:
             event = read_event(line)
-            assert event.run == 7
-            if event.share > 0:
+            assert event.index == 7
+            if event.fraction > 0:
                 break
-        process.stdout.close()  # both, as when it is killed
+        process.stdout.close()  # both, as when the driver is killed
         process.stdin.close()
         process.stdin = None
         assert process.wait(60) == 0

@@ -45,9 +45,9 @@ class Counted:
         return len(self.times)
 
 
-def last(moments: Iterable[SolverStep]) -> SolverStep:
-    *_, moment = moments
-    return moment
+def last(taken: Iterable[SolverStep]) -> SolverStep:
+    *_, step = taken
+    return step
 
 
 def slopes(errors: list[float]) -> list[float]:

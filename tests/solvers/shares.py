@@ -1,4 +1,4 @@
-"""Threads that hold a share of a batch each: several ranks without processes."""
+"""Threads that hold a share of a batch each: several ranks in one process."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ T = TypeVar("T")
 
 
 class Threads(BatchReducer):
-    """Answers when all have asked; one that stops asking breaks the others' wait."""
+    """Reduces over all threads: each call waits until every thread has made it, and fails if one does not."""
 
     def __init__(self, count: int, patience: float = 60) -> None:
         self.barrier = threading.Barrier(count, timeout=patience)
         self.asked: list[Tensor] = []
 
-    def _all(self, part: Tensor) -> list[Tensor]:
+    def _gather(self, part: Tensor) -> list[Tensor]:
         if self.barrier.wait() == 0:
             self.asked = []
         self.barrier.wait()
@@ -35,17 +35,17 @@ class Threads(BatchReducer):
         return self.sum(part * count) / counts, counts
 
     def sum(self, part: Tensor) -> Tensor:
-        return torch.stack(self._all(part)).sum(0)
+        return torch.stack(self._gather(part)).sum(0)
 
-    def most(self, part: Tensor) -> Tensor:
-        return torch.stack(self._all(part)).amax(0)
+    def max(self, part: Tensor) -> Tensor:
+        return torch.stack(self._gather(part)).amax(0)
 
-    def every(self, verdict: Tensor) -> bool:
-        return all(bool(part.all()) for part in self._all(verdict))
+    def all(self, condition: Tensor) -> bool:
+        return all(bool(part.all()) for part in self._gather(condition))
 
 
 def shared(batch: Tensor, at: int, work: Callable[[Tensor, BatchReducer], T], patience: float = 60) -> list[T]:
-    """`work` on the images before and from `at`, each in a thread of its own, with the whole of both."""
-    whole = Threads(2, patience)
+    """Run `work` on the images before and from `at`, each part in a thread, with a reducer over both."""
+    reducer = Threads(2, patience)
     with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lambda part: work(part, whole), (batch[:at], batch[at:])))
+        return list(pool.map(lambda part: work(part, reducer), (batch[:at], batch[at:])))

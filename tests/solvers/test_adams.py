@@ -39,9 +39,9 @@ def test_step_by_step_as_torchdiffeq(steps: int, tol: float | None) -> None:
     y = 3 * torch.randn(4, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(steps))
     theirs, ours = Counted(), Counted()
     expected = oracle(theirs, y, steps, tol)
-    moments = list(adams(ours, y, steps, tol))
-    torch.testing.assert_close(torch.stack([m.y for m in moments]), expected[1:], rtol=0, atol=8e-15)
-    assert ours.calls == theirs.calls == greatest(moments[-1].evaluations)
+    taken = list(adams(ours, y, steps, tol))
+    torch.testing.assert_close(torch.stack([m.y for m in taken]), expected[1:], rtol=0, atol=8e-15)
+    assert ours.calls == theirs.calls == greatest(taken[-1].evaluations)
 
 
 @pytest.mark.parametrize(("steps", "evaluations"), [(3, 9), (4, 10)])
@@ -54,11 +54,11 @@ def test_explicit_evaluations(steps: int, evaluations: int) -> None:
 def test_implicit_evaluations(tol: float, steps: int) -> None:
     """N = 3: 10 to 13; N = 4: 12 or more. A corrector stops as soon as it may, at the latest after four."""
     f = Counted()
-    moment = last(adams(f, exact(0), steps, tol))
+    step = last(adams(f, exact(0), steps, tol))
     corrected = steps - 2
-    assert greatest(moment.evaluations) == f.calls
+    assert greatest(step.evaluations) == f.calls
     assert 8 + 2 * corrected <= f.calls <= 8 + (1 + MAX_ITERATIONS) * corrected
-    assert f.calls == 8 + corrected + greatest(moment.iterations)
+    assert f.calls == 8 + corrected + greatest(step.iterations)
 
 
 @pytest.mark.parametrize("tol", [None, 1e-13], ids=["ab", "abm"])
@@ -83,14 +83,14 @@ def test_one_step_that_failed_is_not_forgotten() -> None:
     def f(t: float | Tensor, y: Tensor) -> Tensor:
         return -50 * y if float(torch.as_tensor(t)) < 0.5 else 0 * y
 
-    moments = list(adams(f, exact(0), 8, 1e-6))
-    assert [bool(m.converged) for m in moments[:2]] == [True, True]
-    assert not any(bool(m.converged) for m in moments[2:])
+    taken = list(adams(f, exact(0), 8, 1e-6))
+    assert [bool(m.converged) for m in taken[:2]] == [True, True]
+    assert not any(bool(m.converged) for m in taken[2:])
 
 
 def test_nan_is_reported() -> None:
-    moment = last(adams(lambda t, y: y * float("nan"), exact(0), 3, 0.5))
-    assert not bool(moment.converged)
+    step = last(adams(lambda t, y: y * float("nan"), exact(0), 3, 0.5))
+    assert not bool(step.converged)
 
 
 @pytest.mark.parametrize("per_image", [False, True])
@@ -113,7 +113,7 @@ def test_neighbours(per_image: bool) -> None:
 
 @pytest.mark.parametrize("steps", [-1, 0, 2])
 def test_refuses_to_stay_in_the_starter(steps: int) -> None:
-    with pytest.raises(InputError, match=f"r >= 3 steps, {steps} given"):
+    with pytest.raises(InputError, match=f"at least 3 steps, {steps} given"):
         last(adams(field, exact(0), steps))
 
 
@@ -131,6 +131,6 @@ def test_backwards_in_time() -> None:
 @pytest.mark.parametrize(("tol", "evaluations"), [(None, 9), (0.5, 10)], ids=["ab", "abm"])
 def test_on_meta_it_takes_the_least_path(tol: float | None, evaluations: int) -> None:
     f = Counted(lambda t, y: y + 1)
-    moment = last(adams(f, torch.empty(2, 3, device="meta"), 3, tol))
-    assert moment.y.is_meta
-    assert f.calls == greatest(moment.evaluations) == evaluations
+    step = last(adams(f, torch.empty(2, 3, device="meta"), 3, tol))
+    assert step.y.is_meta
+    assert f.calls == greatest(step.evaluations) == evaluations

@@ -37,12 +37,12 @@ def test_tight_tolerance_as_torchdiffeq(pair: Tableau, per_image: bool) -> None:
 def test_error_follows_the_tolerance_and_every_call_counts(pair: Tableau, tol: float, backwards: bool) -> None:
     start, end = (1.0, 0.0) if backwards else (0.0, 1.0)
     f = Counted()
-    moments = list(adaptive(f, exact(start), pair, tol, start=start, end=end))
-    assert float((moments[-1].y - exact(end)).abs().max()) < 100 * tol
-    assert greatest(moments[-1].evaluations) == f.calls
+    taken = list(adaptive(f, exact(start), pair, tol, start=start, end=end))
+    assert float((taken[-1].y - exact(end)).abs().max()) < 100 * tol
+    assert greatest(taken[-1].evaluations) == f.calls
     assert (f.calls - 2) % 6 == 0
-    assert f.calls >= 2 + 6 * len(moments)
-    assert torch.as_tensor(moments[-1].converged).tolist() == [True]
+    assert f.calls >= 2 + 6 * len(taken)
+    assert torch.as_tensor(taken[-1].converged).tolist() == [True]
     times = torch.cat([torch.as_tensor(t).reshape(-1) for t in f.times])
     assert float(times.min()) >= -1e-15
     assert float(times.max()) <= 1 + 1e-15
@@ -51,9 +51,9 @@ def test_error_follows_the_tolerance_and_every_call_counts(pair: Tableau, tol: f
 def test_rejected_steps_count() -> None:
     """f jumps at t = 1/2, which no step can foresee."""
     f = Counted(lambda t, y: torch.where(torch.as_tensor(t) < 0.5, 1.0, -3.0) * y)
-    moments = list(adaptive(f, torch.ones(1, 1, dtype=torch.float64), dopri5, 1e-6))
-    assert greatest(moments[-1].evaluations) == f.calls > 2 + 6 * len(moments)
-    assert float(moments[-1].y) == pytest.approx(exp(-1), abs=1e-4)
+    taken = list(adaptive(f, torch.ones(1, 1, dtype=torch.float64), dopri5, 1e-6))
+    assert greatest(taken[-1].evaluations) == f.calls > 2 + 6 * len(taken)
+    assert float(taken[-1].y) == pytest.approx(exp(-1), abs=1e-4)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -63,10 +63,10 @@ def test_ends_exactly_at_the_end(start: float, end: float, dtype: torch.dtype) -
     eps = torch.finfo(dtype).eps
     f = Counted(lambda t, y: torch.cat([torch.ones_like(y[:, :1]), y[:, :1] * torch.cos(20 * t * y[:, :1])], 1))
     y = torch.full((1, 2), start, dtype=dtype)
-    moments = list(adaptive(f, y, tsit5, 1e-5, start=start, end=end))
-    assert len(moments) > 3
+    taken = list(adaptive(f, y, tsit5, 1e-5, start=start, end=end))
+    assert len(taken) > 3
     assert float(torch.as_tensor(f.times[-1])) == pytest.approx(end, abs=2 * eps)
-    assert float(moments[-1].y[0, 0]) == pytest.approx(end, abs=4 * len(moments) * eps)
+    assert float(taken[-1].y[0, 0]) == pytest.approx(end, abs=4 * len(taken) * eps)
 
 
 def oscillator(t: float | Tensor, y: Tensor) -> Tensor:
@@ -78,10 +78,10 @@ def oscillator(t: float | Tensor, y: Tensor) -> Tensor:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_per_image_knows_no_neighbours(pair: Tableau, dtype: torch.dtype) -> None:
     batch = torch.tensor([[0.5, 0.1], [0.4, 40.0], [1.0, 3.0], [0.3, float("nan")]], dtype=dtype)
-    together = last(adaptive(oscillator, batch, pair, 1e-4, budget=300, per_image=True))
+    together = last(adaptive(oscillator, batch, pair, 1e-4, max_evaluations=300, per_image=True))
     assert torch.as_tensor(together.converged).tolist() == [True, True, True, False]
     for i, image in enumerate(batch):
-        alone = last(adaptive(oscillator, image[None], pair, 1e-4, budget=300, per_image=True))
+        alone = last(adaptive(oscillator, image[None], pair, 1e-4, max_evaluations=300, per_image=True))
         torch.testing.assert_close(alone.y[0], together.y[i], rtol=0, atol=1e-6, equal_nan=True)
         for name in ("evaluations", "converged", "residual"):
             torch.testing.assert_close(
@@ -90,16 +90,16 @@ def test_per_image_knows_no_neighbours(pair: Tableau, dtype: torch.dtype) -> Non
     assert len(set(torch.as_tensor(together.evaluations).tolist())) > 2
 
 
-def test_every_moment_but_that_of_a_spent_budget_moves_an_image() -> None:
+def test_every_step_but_that_of_a_spent_budget_moves_an_image() -> None:
     f = Counted(lambda t, y: torch.where(torch.as_tensor(t) < 0.5, 1.0, -y) * y)  # the larger y, the harder
     batch = torch.tensor([[0.1], [1.0], [9.0]], dtype=torch.float64)
-    moments = list(adaptive(f, batch, dopri5, 1e-6, per_image=True))
-    assert f.calls > 2 + 6 * len(moments)  # some steps are rejected by all that still run
-    assert all(bool(moment.increments[0].any()) for moment in moments)
-    ended = [torch.as_tensor(moment.converged) for moment in moments]
-    for before, after, moment in zip(ended, ended[1:], moments[1:], strict=False):
+    taken = list(adaptive(f, batch, dopri5, 1e-6, per_image=True))
+    assert f.calls > 2 + 6 * len(taken)  # some steps are rejected by all that still run
+    assert all(bool(step.increments[0].any()) for step in taken)
+    ended = [torch.as_tensor(step.converged) for step in taken]
+    for before, after, step in zip(ended, ended[1:], taken[1:], strict=False):
         assert bool((after | ~before).all())
-        assert not moment.increments[0][before].any()
+        assert not step.increments[0][before].any()
 
 
 def test_the_whole_batch_takes_the_same_steps() -> None:
@@ -115,29 +115,29 @@ def test_the_whole_batch_takes_the_same_steps() -> None:
 def test_budget(pair: Tableau, budget: int, per_image: bool) -> None:
     f = Counted()
     y = exact(torch.tensor([0.0, 0.1]))
-    moments = list(adaptive(f, y, pair, 1e-13, budget, per_image))
-    assert greatest(moments[-1].evaluations) == f.calls
+    taken = list(adaptive(f, y, pair, 1e-13, budget, per_image))
+    assert greatest(taken[-1].evaluations) == f.calls
     assert budget - 6 < f.calls <= budget
-    assert not torch.as_tensor(moments[-1].converged).any()
-    states = [y, *(moment.y for moment in moments)]
-    for before, moment in zip(states, moments, strict=False):
-        torch.testing.assert_close(before + moment.increments[0], moment.y, rtol=0, atol=1e-15)
+    assert not torch.as_tensor(taken[-1].converged).any()
+    states = [y, *(step.y for step in taken)]
+    for before, step in zip(states, taken, strict=False):
+        torch.testing.assert_close(before + step.increments[0], step.y, rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_what_is_not_finite_is_reported(bad: float) -> None:
     f = Counted(lambda t, y: y * bad)
-    moment = last(adaptive(f, exact(0), dopri5, 1e-3, budget=40))
-    assert torch.as_tensor(moment.converged).tolist() == [False]
+    step = last(adaptive(f, exact(0), dopri5, 1e-3, max_evaluations=40))
+    assert torch.as_tensor(step.converged).tolist() == [False]
     assert f.calls <= 40
-    torch.testing.assert_close(moment.y, exact(0))
+    torch.testing.assert_close(step.y, exact(0))
 
 
 def test_gradient() -> None:
     """y' = y cos t: dy(1)/dy(0) = exp(sin 1)."""
     y = torch.tensor([[0.7]], dtype=torch.float64, requires_grad=True)
-    moment = last(adaptive(lambda t, y: y * torch.cos(torch.as_tensor(t)), y, tsit5, 1e-10))
-    (grad,) = torch.autograd.grad(moment.y, y)
+    step = last(adaptive(lambda t, y: y * torch.cos(torch.as_tensor(t)), y, tsit5, 1e-10))
+    (grad,) = torch.autograd.grad(step.y, y)
     assert float(grad) == pytest.approx(exp(sin(1)), abs=1e-8)
 
 
@@ -149,7 +149,7 @@ def test_refuses_a_method_without_a_pair(method: Tableau) -> None:
 
 @pytest.mark.parametrize(
     ("tol", "budget", "message"),
-    [(0.0, 1000, "tol > 0"), (-1.0, 1000, "tol > 0"), (float("nan"), 1000, "tol > 0"), (0.1, 7, "budget")],
+    [(0.0, 1000, "tol > 0"), (-1.0, 1000, "tol > 0"), (float("nan"), 1000, "tol > 0"), (0.1, 7, "max_evaluations")],
 )
 def test_refuses_what_cannot_work(tol: float, budget: int, message: str) -> None:
     with pytest.raises(InputError, match=message):
@@ -158,6 +158,6 @@ def test_refuses_what_cannot_work(tol: float, budget: int, message: str) -> None
 
 def test_on_meta_it_takes_the_least_path() -> None:
     f = Counted(lambda t, y: y + 1)
-    moment = last(adaptive(f, torch.empty(2, 3, device="meta"), dopri5, 1e-3))
-    assert moment.y.is_meta
-    assert f.calls == greatest(moment.evaluations) == 8
+    step = last(adaptive(f, torch.empty(2, 3, device="meta"), dopri5, 1e-3))
+    assert step.y.is_meta
+    assert f.calls == greatest(step.evaluations) == 8

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rkcnn.solvers.adaptive import adaptive
-from rkcnn.solvers.adjoint import Solver, adjoint
+from rkcnn.solvers.adjoint import Integrator, adjoint
 from rkcnn.solvers.explicit import explicit
 from rkcnn.solvers.implicit import implicit
 from rkcnn.solvers.methods import gauss2, heun, rk4_38, tsit5
@@ -28,7 +28,7 @@ def inputs() -> tuple[Tensor, Tensor, Tensor]:
     return y.requires_grad_(), weight.requires_grad_(), bias.requires_grad_()
 
 
-def fixed(method: Tableau, steps: int) -> Solver:
+def fixed(method: Tableau, steps: int) -> Integrator:
     def solver(f: Field, y: Tensor, start: float, end: float) -> Iterator[SolverStep]:
         if method.kind == "explicit":
             return explicit(f, y, method, steps, start, end)
@@ -37,7 +37,7 @@ def fixed(method: Tableau, steps: int) -> Solver:
     return solver
 
 
-def adapting(per_image: bool) -> Solver:
+def adapting(per_image: bool) -> Integrator:
     def solver(f: Field, y: Tensor, start: float, end: float) -> Iterator[SolverStep]:
         return adaptive(f, y, tsit5, 1e-9, per_image=per_image, start=start, end=end)
 
@@ -48,7 +48,7 @@ def gradients(end: Tensor, of: tuple[Tensor, ...]) -> list[Tensor]:
     return list(torch.autograd.grad(end.square().sum(), of))
 
 
-def difference(solver: Solver) -> float:
+def difference(solver: Integrator) -> float:
     """Of the adjoint gradient from that of backpropagation through 64 steps of the 3/8 rule."""
     y, weight, bias = inputs()
     f = dense(weight, bias)
@@ -80,15 +80,15 @@ def test_a_time_of_an_adaptive_solver_broadcasts_against_the_state() -> None:
 def test_gives_what_the_solver_gives() -> None:
     y, weight, bias = inputs()
     f = Counted(dense(weight, bias))
-    moment = adjoint(fixed(rk4_38, 3), f, y, (weight, bias))
-    assert moment.evaluations == f.calls == 12
-    torch.testing.assert_close(moment.y, last(explicit(f.f, y, rk4_38, 3)).y, rtol=0, atol=0)
-    torch.testing.assert_close(y + moment.increments[0], moment.y)
+    step = adjoint(fixed(rk4_38, 3), f, y, (weight, bias))
+    assert step.evaluations == f.calls == 12
+    torch.testing.assert_close(step.y, last(explicit(f.f, y, rk4_38, 3)).y, rtol=0, atol=0)
+    torch.testing.assert_close(y + step.increments[0], step.y)
 
 
 def test_reports_what_did_not_converge() -> None:
     def solver(f: Field, y: Tensor, start: float, end: float) -> Iterator[SolverStep]:
-        return adaptive(f, y, tsit5, 1e-12, budget=20, start=start, end=end)
+        return adaptive(f, y, tsit5, 1e-12, max_evaluations=20, start=start, end=end)
 
     y, weight, bias = inputs()
     assert not bool(adjoint(solver, dense(weight, bias), y, (weight, bias)).converged)

@@ -37,17 +37,17 @@ def run(
     returned: set[torch.dtype] = set()
 
     def watched(t: float | Tensor, y: Tensor) -> Tensor:
-        slope = f(0.0, y)  # without t, whose float32 tensor would widen the slope of an adaptive solver
+        slope = f(0.0, y)  # without t, whose float32 tensor would at_least_float32 the slope of an adaptive solver
         returned.add(slope.dtype)
         return slope
 
     counted = Counted(watched)
     y = torch.randn(3, 4, 5, 5, generator=torch.Generator().manual_seed(1)).to(given)
     with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
-        moments = list(solve(counted, y, tuple(conv.parameters())))
-    moments[-1].y.square().mean().backward()
+        taken = list(solve(counted, y, tuple(conv.parameters())))
+    taken[-1].y.square().mean().backward()
     grads = [p.grad for p in conv.parameters() if p.grad is not None]
-    return moments, counted, grads, returned
+    return taken, counted, grads, returned
 
 
 @named
@@ -55,15 +55,15 @@ def run(
 def test_solver_arithmetic_stays_float32(
     solve: Callable[[Field, Tensor, Parameters], Iterable[SolverStep]], given: torch.dtype
 ) -> None:
-    moments, counted, grads, returned = run(solve, True, given)
+    taken, counted, grads, returned = run(solve, True, given)
     assert returned == {torch.bfloat16}  # in the backward solve too: it remembers autocast
     assert counted.dtypes == {torch.float32}
-    for moment in moments:
-        assert moment.y.dtype == torch.float32
-        assert {x.dtype for x in moment.increments} == {torch.float32}
-        assert moment.residual is None or moment.residual.dtype == torch.float32
+    for step in taken:
+        assert step.y.dtype == torch.float32
+        assert {x.dtype for x in step.increments} == {torch.float32}
+        assert step.residual is None or step.residual.dtype == torch.float32
     exactly, _, full, _ = run(solve, False, given)
-    torch.testing.assert_close(moments[-1].y, exactly[-1].y, rtol=0, atol=0.03)
+    torch.testing.assert_close(taken[-1].y, exactly[-1].y, rtol=0, atol=0.03)
     assert len(grads) == len(full) == 2
     for low, high in zip(grads, full, strict=True):
         torch.testing.assert_close(low, high, rtol=0, atol=0.03 * float(high.abs().max()))
@@ -74,18 +74,18 @@ def test_the_gradient_solve_asks_for_no_more_than_bf16_can_give() -> None:
     conv, f = conv_field(16)
     y, weights = torch.randn(2, 4, 16, 12, 12)
     with torch.autocast("cpu", torch.bfloat16):
-        moments = list(implicit(f, y, radau3, tuple(conv.parameters()), steps=2, tol=0.5))
-    (moments[-1].y * weights).sum().backward()
-    for moment in moments:
-        assert moment.backward is not None
-        assert bool(moment.backward.converged)
-        assert moment.backward.products < 15
+        taken = list(implicit(f, y, radau3, tuple(conv.parameters()), steps=2, tol=0.5))
+    (taken[-1].y * weights).sum().backward()
+    for step in taken:
+        assert step.backward is not None
+        assert bool(step.backward.converged)
+        assert step.backward.products < 15
 
 
 def test_weights_cast_in_a_solve_still_take_a_gradient_afterwards() -> None:
     """Autocast caches its casts; one made without a graph must not serve the layers that follow."""
     conv, f = conv_field()
     with torch.autocast("cpu", torch.bfloat16):
-        *_, moment = implicit(f, torch.randn(2, 4, 5, 5), radau3, tuple(conv.parameters()), tol=0.05)
-        f(0.0, moment.y.detach()).sum().backward()
+        *_, step = implicit(f, torch.randn(2, 4, 5, 5), radau3, tuple(conv.parameters()), tol=0.05)
+        f(0.0, step.y.detach()).sum().backward()
     assert all(p.grad is not None for p in conv.parameters())

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rkcnn.solvers.adams import adams
 from rkcnn.solvers.adaptive import adaptive
-from rkcnn.solvers.batch_reducer import HERE, BatchReducer
+from rkcnn.solvers.batch_reducer import LOCAL, BatchReducer
 from rkcnn.solvers.implicit import implicit
 from rkcnn.solvers.methods import dopri5, radau3
 from rkcnn.solvers.solver_step import SolverStep
@@ -25,9 +25,9 @@ def field(t: float | Tensor, y: Tensor) -> Tensor:
 
 
 SOLVES: dict[str, Solve] = {
-    "abm": lambda y, whole: adams(field, y, 3, 0.01, whole=whole),
-    "radau3": lambda y, whole: implicit(field, y, radau3, tol=1e-3, whole=whole),
-    "dopri5": lambda y, whole: adaptive(field, y, dopri5, 1e-3, whole=whole),
+    "abm": lambda y, reducer: adams(field, y, 3, 0.01, reducer=reducer),
+    "radau3": lambda y, reducer: implicit(field, y, radau3, tol=1e-3, reducer=reducer),
+    "dopri5": lambda y, reducer: adaptive(field, y, dopri5, 1e-3, reducer=reducer),
 }
 
 
@@ -40,8 +40,8 @@ def batch() -> Tensor:
 
 @pytest.mark.parametrize("name", SOLVES)
 def test_two_shares_take_the_steps_of_the_whole(name: str, batch: Tensor) -> None:
-    def last(y: Tensor, whole: BatchReducer = HERE) -> SolverStep:
-        return list(SOLVES[name](y, whole))[-1]
+    def last(y: Tensor, reducer: BatchReducer = LOCAL) -> SolverStep:
+        return list(SOLVES[name](y, reducer))[-1]
 
     expected = last(batch)
     parts = shared(batch, 2, last)
@@ -58,7 +58,7 @@ def test_two_shares_take_the_steps_of_the_whole(name: str, batch: Tensor) -> Non
 def test_images_that_converge_by_themselves_wait_for_those_of_other_shares(batch: Tensor) -> None:
     """As synchronised norms inside f need it; each keeps its own result."""
 
-    def last(y: Tensor, whole: BatchReducer = HERE) -> tuple[SolverStep, int]:
+    def last(y: Tensor, reducer: BatchReducer = LOCAL) -> tuple[SolverStep, int]:
         calls = 0
 
         def counted(t: float | Tensor, state: Tensor) -> Tensor:
@@ -66,7 +66,7 @@ def test_images_that_converge_by_themselves_wait_for_those_of_other_shares(batch
             calls += 1
             return field(t, state)
 
-        return list(adams(counted, y, 3, 0.01, per_image=True, whole=whole))[-1], calls
+        return list(adams(counted, y, 3, 0.01, per_image=True, reducer=reducer))[-1], calls
 
     expected, calls = last(batch)
     parts = shared(batch, 2, last)
@@ -78,9 +78,9 @@ def test_images_that_converge_by_themselves_wait_for_those_of_other_shares(batch
 def test_a_share_that_decides_alone_leaves_the_other_waiting(batch: Tensor) -> None:
     """What the agreement is for: an f that asks all shares, under solvers that don't."""
 
-    def last(y: Tensor, whole: BatchReducer) -> SolverStep:
+    def last(y: Tensor, reducer: BatchReducer) -> SolverStep:
         def coupled(t: float | Tensor, state: Tensor) -> Tensor:
-            return field(t, state) + 0 * whole.sum(state.sum())
+            return field(t, state) + 0 * reducer.sum(state.sum())
 
         return list(adams(coupled, y, 3, 0.01))[-1]
 

@@ -23,7 +23,7 @@ def test_rk4_38_step_by_step_as_torchdiffeq(steps: int) -> None:
     times = torch.arange(steps + 1, dtype=torch.float64) * (1 / steps)
     oracle, ours = Counted(), Counted()
     expected = odeint(oracle, y, times, method="rk4", options={"step_size": 1 / steps})
-    found = torch.stack([moment.y for moment in explicit(ours, y, rk4_38, steps)])
+    found = torch.stack([step.y for step in explicit(ours, y, rk4_38, steps)])
     torch.testing.assert_close(found, expected[1:], rtol=0, atol=4e-15)
     assert ours.calls == oracle.calls == 4 * steps
 
@@ -41,18 +41,18 @@ def test_the_three_eighths_rule_written_out() -> None:
 @given(st.sampled_from(EXPLICIT), st.integers(1, 6))
 def test_counts_evaluations_and_reuses_the_last_slope(method: Tableau, steps: int) -> None:
     f = Counted()
-    moments = list(explicit(f, exact(0), method, steps))
+    taken = list(explicit(f, exact(0), method, steps))
     reused = (steps - 1) * method.first_same_as_last
-    assert moments[-1].evaluations == f.calls == steps * method.stages - reused
-    assert len(moments) == steps
+    assert taken[-1].evaluations == f.calls == steps * method.stages - reused
+    assert len(taken) == steps
 
 
 @given(st.sampled_from(EXPLICIT), st.integers(1, 4))
 def test_increments_sum_to_the_change(method: Tableau, steps: int) -> None:
     y = exact(0)
-    for moment in explicit(field, y, method, steps):
-        torch.testing.assert_close(y + sum(moment.increments), moment.y, rtol=0, atol=1e-15)
-        y = moment.y
+    for step in explicit(field, y, method, steps):
+        torch.testing.assert_close(y + sum(step.increments), step.y, rtol=0, atol=1e-15)
+        y = step.y
 
 
 def test_backwards_in_time() -> None:

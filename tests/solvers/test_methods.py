@@ -26,8 +26,8 @@ named = pytest.mark.parametrize("method", list(METHODS.values()), ids=list(METHO
 def solution(method: Tableau, steps: int) -> torch.Tensor:
     if method.kind == "explicit":
         return last(explicit(field, exact(0), method, steps)).y
-    moment = last(implicit(field, exact(0), method, steps=steps, tol=1e-15, max_iterations=60))
-    return moment.y
+    step = last(implicit(field, exact(0), method, steps=steps, tol=1e-15, max_iterations=60))
+    return step.y
 
 
 def measured_orders(method: Tableau) -> list[float]:

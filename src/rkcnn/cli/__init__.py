@@ -1,4 +1,4 @@
-"""The command line: one file a verb, and nothing heavy imported before it is needed."""
+"""The command line: one file for each command, and nothing heavy is imported before it is needed."""
 
 from __future__ import annotations
 
@@ -6,52 +6,109 @@ import os
 import sys
 
 try:
-    from cyclopts import App, CycloptsError
+    from cyclopts import App, CycloptsError, Group
 
     from rkcnn import __version__
-    from rkcnn.error import InputError
-except KeyboardInterrupt:  # before there is a main to catch it
+    from rkcnn.error import InputError, with_flags
+except KeyboardInterrupt:  # Ctrl-C while these are imported
     sys.exit(130)
 
-PIPE = 141  # what a shell reports of a program that SIGPIPE ended
+CLOSED_PIPE = 141  # the exit code that a shell reports for a program that SIGPIPE ended
 
 app = App(
     name="rkcnn",
     help="Runge–Kutta convolutional networks: train them, see what they cost and what they get wrong.",
+    help_format="plaintext",  # Markdown would take 0.1 s more
     version=__version__,
 )
-app.command("rkcnn.cli.train:train", help="Train a network; with no more words, digits in about two minutes.")
-app.command("rkcnn.cli.evaluate:evaluate", help="What a trained network gets wrong, and how sure it is.")
-app.command("rkcnn.cli.runs:runs", help="Every run below a folder, with its result.")
-app.command("rkcnn.cli.reproduce:reproduce", help="Train a whole table of the paper.")
-app.command("rkcnn.cli.report:report", help="Tables of results beside the paper's, with what they allow one to say.")
-app.command("rkcnn.cli.memory:memory", help="GPU memory of each network of a table, beside the paper's.")
-app.command("rkcnn.cli.models:models", help="Every network of the paper with its cost.")
-app.command("rkcnn.cli.describe:describe", help="One network as a tree of its parts, with shapes and costs.")
-app.command("rkcnn.cli.draw:draw", help="One time-step of a network as an SVG picture.")
-app.command("rkcnn.cli.data:app", name="data", help="Data sets: list them, fetch one, look at one.")
+app["--help"].group = app["--version"].group = Group("Options", sort_key=9)
+
+# The first line of each text is what `rkcnn --help` shows.
+_USE = Group("Train and evaluate", sort_key=1)
+app.command(
+    "rkcnn.cli.train:train",
+    group=_USE,
+    sort_key=1,
+    help="Train a network. Without arguments: MNIST digits, about two minutes.\n\n"
+    "Shows how well the network does on the test images. A run that was interrupted continues when the same command is "
+    "given again.",
+)
+app.command(
+    "rkcnn.cli.evaluate:evaluate",
+    group=_USE,
+    sort_key=2,
+    help="Evaluate a trained network: its error, what it confuses, how sure it is.\n\n"
+    "Classifies every image of the test set and writes a confusion matrix and a sheet of the worst mistakes.",
+)
+app.command(
+    "rkcnn.cli.runs:runs",
+    group=_USE,
+    sort_key=3,
+    help="List the runs below a folder with their results.\n\nAlso those that are not finished.",
+)
+app.command("rkcnn.cli.data:app", name="data", group=_USE, sort_key=4, help="List, fetch and look at data sets.")
+
+_NETWORKS = Group("Networks", sort_key=2)
+app.command(
+    "rkcnn.cli.models:models", group=_NETWORKS, sort_key=1, help="List every network of the paper with its cost."
+)
+app.command(
+    "rkcnn.cli.describe:describe",
+    group=_NETWORKS,
+    sort_key=2,
+    help="Print a network as a tree of its parts, with shapes and costs.",
+)
+app.command(
+    "rkcnn.cli.draw:draw", group=_NETWORKS, sort_key=3, help="Draw one time-step of a network as an SVG picture."
+)
+
+_TABLES = Group("The paper's tables", sort_key=3)
+app.command(
+    "rkcnn.cli.reproduce:reproduce",
+    group=_TABLES,
+    sort_key=1,
+    help="Train all networks of a table of the paper.\n\n"
+    "A table that was interrupted continues when the same command is given again; finished runs are not repeated.",
+)
+app.command(
+    "rkcnn.cli.report:report",
+    group=_TABLES,
+    sort_key=2,
+    help="Compare results with the paper's: tables, statistics, figures.",
+)
+app.command(
+    "rkcnn.cli.memory:memory",
+    group=_TABLES,
+    sort_key=3,
+    help="Measure the GPU memory of each network of a table.\n\n"
+    "It is the memory of a new process that runs the network on one image, beside that of Identity, the frame without "
+    "steps. Interrupted, the same command continues: what this version of the code has measured on this kind of GPU is "
+    "not measured again.",
+)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run one command; bad input is one sentence on standard error and exit code 2, Ctrl-C exit code 130,
-    a closed pipe 141 without a word.
+    """Run one command and exit.
+
+    Exit codes: 2 for bad input, with one sentence on standard error; 130 for Ctrl-C; 141 without a word when nobody
+    reads the output any more.
     """
     try:
         try:
             app(arguments, exit_on_error=False, print_error=False)
         finally:
-            if sys.stdout is not None:  # None where the shell closed it: `>&-`
-                sys.stdout.flush()  # here, where a pipe that was closed can be caught
-    except BrokenPipeError:  # the reader, say `head`, has all it wants
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more as it ends
-        sys.exit(PIPE)
+            if sys.stdout is not None:  # it is None where the shell closed it: `>&-`
+                sys.stdout.flush()  # here, where a closed pipe can be caught
+    except BrokenPipeError:  # the reader, for example `head`, has read all it wants
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more when it ends
+        sys.exit(CLOSED_PIPE)
     except (InputError, CycloptsError) as error:
         if os.environ.get("LOCAL_RANK", "0") == "0":  # torchrun's other ranks on this machine would say the same
-            print(f"rkcnn: {' '.join(str(error).split())}", file=sys.stderr)
+            print(f"rkcnn: {' '.join(with_flags(str(error)).split())}", file=sys.stderr)
         sys.exit(2)
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # rich's consoles catch it themselves and exit with 1
-            sys.exit(PIPE)
+            sys.exit(CLOSED_PIPE)
         raise
     except KeyboardInterrupt:
         sys.exit(130)

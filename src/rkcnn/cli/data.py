@@ -1,4 +1,4 @@
-"""rkcnn data: which data sets there are, fetch one, look at one."""
+"""rkcnn data: list the data sets, fetch one, look at one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from rkcnn.data.own import OwnOptions
-from rkcnn.data.sources import Sources
+from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.error import InputError
 
 app = App(name="data", help="Data sets: list them, fetch one, look at one.")
@@ -23,21 +22,21 @@ OwnImages = Annotated[OwnOptions, Parameter(name="*")]
 
 @app.command(name="list")
 def list_sets(*, sources: FromSources = Sources()) -> None:  # noqa: B008 (frozen)
-    """Every data set: images, classes, size, whether it is here, and where it is from."""
-    from rkcnn.data.fetch import find_stored
-    from rkcnn.data.files import find_files
+    """List every data set: images, classes, size, whether it is on this machine, and where it comes from."""
+    from rkcnn.data.fetch import find_decoded
+    from rkcnn.data.files import find_copies
     from rkcnn.data.sets import SETS
 
     sources = replace(sources, unverified=True)
     print(f"{'name':16} {'train':>7} {'test':>7} {'classes':>7}  {'size':11} {'here':10} where from")
     for name, data in SETS.items():
-        stored = find_stored(SETS[data.stored], sources) if data.stored else None
-        files = next(find_files(data, sources), None) if data.stored else None
-        here = "bundled" if not data.stored else "decoded" if stored else "files" if files else "no"
-        if stored:
-            where = f"{stored[0]}{'' if stored[1].verified else ' (unverified)'}"
+        decoded = find_decoded(SETS[data.decoded], sources) if data.decoded else None
+        copy = next(find_copies(data, sources), None) if data.decoded else None
+        here = "bundled" if not data.decoded else "decoded" if decoded else "files" if copy else "no"
+        if decoded:
+            where = f"{decoded[0]}{'' if decoded[1].verified else ' (unverified)'}"
         else:
-            where = str(files[1]) if files else _origins(name)
+            where = str(copy[1]) if copy else _list_sources(name)
         size = " x ".join(map(str, data.shape))
         print(
             f"{name:16} {data.train.images:7} {data.test.images:7} {len(data.classes):7}  {size:11} {here:10} {where}"
@@ -53,7 +52,7 @@ def get(
     sources: FromSources = Sources(),  # noqa: B008 (frozen)
     own: OwnImages = OwnOptions(),  # noqa: B008 (frozen)
 ) -> None:
-    """Fetch a data set if it isn't here, check its content, and keep it decoded; check it again if it is.
+    """Fetch a data set if it isn't on this machine, check its content and keep it decoded; if it is, check it again.
 
     Parameters
     ----------
@@ -69,10 +68,12 @@ def get(
             try:
                 images.check()
             except InputError as error:
-                raise InputError(f"{error}; delete its folder of `rkcnn data list` and get it again") from None
+                raise InputError(
+                    f"{error}; delete its folder, which `rkcnn data list` shows, and get it again"
+                ) from None
             print(
-                f"{name} {images.part}: {len(images)} images, pixels sha256 {images.pixels_sha256}, "
-                f"labels sha256 {images.labels_sha256}, {'as published' if images.verified else 'UNVERIFIED'}"
+                f"{name} {images.part}: {len(images)} images, {images.origin}, "
+                f"pixels sha256 {images.pixels_sha256}, labels sha256 {images.labels_sha256}"
             )
 
 
@@ -87,7 +88,7 @@ def show(
     sources: FromSources = Sources(),  # noqa: B008 (frozen)
     own: OwnImages = OwnOptions(),  # noqa: B008 (frozen)
 ) -> None:
-    """Draw a contact sheet by class, with the statistics, as a PNG.
+    """Draw a contact sheet, a row of images for each class, as a PNG, and print the statistics.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ def show(
     part
         Train, test or validation.
     validation
-        Images set apart from the training set by the fixed permutation.
+        Number of images set apart from the training set, by a fixed permutation.
     """
     from rkcnn.data.contact_sheet import describe, draw_sheet, save_sheet
     from rkcnn.data.load import load
@@ -110,16 +111,17 @@ def show(
         if validation:
             parts["train"], parts["validation"] = train.split(validation)
         if part not in parts:
-            raise InputError(f"--part {part}: there are {', '.join(parts)} (validation with --validation N)")
+            raise InputError(f"`part={part}`: there are {', '.join(parts)} (validation with `validation=N`)")
         save_sheet(draw_sheet(parts[part]), output)
         print("\n".join([*describe(parts[part]), f"wrote {output}"]))
 
 
-def _origins(name: str) -> str:
-    from rkcnn.data.sets import SETS
+def _list_sources(name: str) -> str:
+    """Return where a set can be fetched from."""
+    from rkcnn.data.packaging import PACKAGINGS
 
-    packages = [f"npm {layout.npm}" for layout in SETS[name].layouts if layout.npm]
-    hosts = dict.fromkeys(mirror.split("/")[2] for layout in SETS[name].layouts for mirror in layout.mirrors)
+    packages = [f"npm {packaging.npm}" for packaging in PACKAGINGS[name] if packaging.npm]
+    hosts = dict.fromkeys(mirror.split("/")[2] for packaging in PACKAGINGS[name] for mirror in packaging.mirrors)
     if not hosts:
         return "this package"
     return ", ".join([*packages, *(f"{host} (never seen working)" for host in hosts)])
@@ -127,6 +129,7 @@ def _origins(name: str) -> str:
 
 @contextmanager
 def _stoppable(consequence: str) -> Iterator[None]:
+    """Turn Ctrl-C in the block into an InputError that says what follows from it."""
     try:
         yield
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""rkcnn describe: what one network is made of."""
+"""rkcnn describe: prints the parts of one network and what they cost."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from cyclopts import Parameter
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-    from rkcnn.model.outline import Part
+    from rkcnn.model.outline import Component
 
-MOST = 65536  # pixels on a side
-WIDTH = 108  # columns that the longest line of a tree needs; a narrower terminal wraps its lines
+LARGEST = 65536  # height and width of an image
+WIDTH = 108  # columns of the longest line of a tree; a narrower terminal wraps its lines
 COLUMNS = {"params": "params", "params_100": "params with 100 classes", "flops": "FLOPs"}
 
 
@@ -38,47 +38,48 @@ def describe(
     channels
         Channels of an image; 1 for networks of one period, else 3.
     size
-        Height and width of an image; 28 for networks of one period, else 32.
+        Height and width of an image; 28 for one channel, else 32.
     json_
         Print JSON instead of a tree.
     """
     import torch
 
     from rkcnn.error import InputError
-    from rkcnn.model.cost import cost
+    from rkcnn.model.cost import cost, default_size
     from rkcnn.model.create import create_model
     from rkcnn.model.families import FAMILIES
     from rkcnn.model.network import Network
     from rkcnn.model.outline import outline
-    from rkcnn.report.paper import SLIPS, TABLES, printed
+    from rkcnn.report.paper import COST_TABLES, SLIPS, printed_costs
 
-    if size is not None and not 1 <= size <= MOST:
-        raise InputError(f"size {size} given; an image has 1 to {MOST} pixels on a side")
+    if size is not None and not 1 <= size <= LARGEST:
+        raise InputError(f"size {size} given; an image has 1 to {LARGEST} pixels on a side")
     with torch.device("meta"):
         network = create_model(name, classes, channels=3 if channels is None else channels)
         one = isinstance(network, Network) and network.spec.periods == 1
         if one and channels is None:
             network = create_model(name, classes, channels=1)
-    side = size or (28 if one else 32)
+    side = size or default_size(network.channels)
     tree, total = outline(network, side), cost(network, side)
     paper = [
         {
             "table": table,
             **row._asdict(),
-            **dict(zip(("params_unit", "flops_unit"), TABLES[table].letters, strict=True)),
+            **dict(zip(("params_unit", "flops_unit"), COST_TABLES[table].letters, strict=True)),
             "slips": {c: why for (t, n, c), why in SLIPS.items() if (t, n) == (table, network.name)},
         }
-        for table, row in printed(network.name)
+        for table, row in printed_costs(network.name)
     ]
     if json_:
         answer = {"name": network.name, "classes": classes, "channels": network.channels, "size": side}
-        print(json.dumps({**answer, "cost": asdict(total), "tree": tree.as_dict(), "paper": paper}, indent=1))
+        print(json.dumps({**answer, "cost": asdict(total), "tree": asdict(tree), "paper": paper}, indent=1))
         return
     about = FAMILIES[network.spec.family].about if isinstance(network, Network) else "a published original"
     print_tree(tree, asdict(total), paper, f"{about}, on {network.channels} x {side} x {side}")
 
 
-def print_tree(tree: Part, total: dict[str, Any], paper: list[dict[str, Any]], about: str) -> None:
+def print_tree(tree: Component, total: dict[str, Any], paper: list[dict[str, Any]], about: str) -> None:
+    """Print the tree of a network, its totals, and what the paper prints of it."""
     from rich.console import Console
     from rich.tree import Tree
 
@@ -86,30 +87,30 @@ def print_tree(tree: Part, total: dict[str, Any], paper: list[dict[str, Any]], a
     console = Console(width=max(console.width, WIDTH), highlight=False)
     root = Tree(f"[bold]{tree.title}[/bold]: {about}")
     for part in tree.parts:
-        _grow(root, part)
+        _add_branch(root, part)
     console.print(root)
     least = "" if total["exact"] else ">"
     console.print(f"parameters     {total['params']:,}")
-    console.print(f"FLOPs          {least}{total['flops']:,}  (2 x MAC)")
+    console.print(f"FLOPs          {least}{total['flops']:,}  (2 x multiply-accumulate)")
     if total["paper_flops"] is not None:
-        console.print(f"paper's FLOPs  {total['paper_flops']:,}  (its own convention)")
+        console.print(f"paper's FLOPs  {total['paper_flops']:,}  (as the paper counts them)")
     if total["evaluations"] is not None:
-        what = "evaluations of f" if total["unit"] == "f" else "stage networks"
-        console.print(f"runs           {least}{total['evaluations']} {what}")
-    console.print(f"kept           {total['activation_bytes']:,} bytes to train one image")
+        what = "f" if total["unit"] == "f" else "stage networks"
+        console.print(f"evaluations    {least}{total['evaluations']} of {what}")
+    console.print(f"activations    {total['activation_bytes']:,} bytes kept to train on one image")
     for row in paper:
         params, flops = row["params_unit"], row["flops_unit"]
         cells = f"{row['params']} {params} params"
         cells += f" ({row['params_100']} {params} with 100 classes)" if row["params_100"] else ""
         cells += f", {row['flops']} {flops} FLOPs" if row["flops"] else ""
-        console.print(f"printed        {row['table']}, {row['label']}: {cells}", soft_wrap=True)
+        console.print(f"paper prints   {row['table']}, {row['label']}: {cells}", soft_wrap=True)
         for column, why in row["slips"].items():
             console.print(f"  slip         {COLUMNS[column]}: {why}", style="dim", soft_wrap=True)
 
 
-def _grow(tree: Tree, part: Part) -> None:
+def _add_branch(tree: Tree, part: Component) -> None:
     times = f" and {part.count - 1} more, each" if part.count > 1 else ""
     shape = " x ".join(map(str, part.shape))
     branch = tree.add(f"{part.title}{times}  [dim]{shape}[/dim]  {part.params:,} params  {part.flops:,} FLOPs")
     for child in part.parts:
-        _grow(branch, child)
+        _add_branch(branch, child)

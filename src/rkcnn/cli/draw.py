@@ -1,4 +1,4 @@
-"""rkcnn draw: one time-step as a picture."""
+"""rkcnn draw: draws one time-step of a network."""
 
 from __future__ import annotations
 
@@ -21,23 +21,22 @@ def draw(name: str, /, *, out: Annotated[Path, Parameter(name=["--out", "-o"])])
         The file to write, as in step.svg.
     """
     from rkcnn.error import InputError
-    from rkcnn.model.catalogue import FIXED
-    from rkcnn.model.diagram import score
-    from rkcnn.model.diagram_svg import draw as draw_score
+    from rkcnn.model.diagram_svg import to_svg
+    from rkcnn.model.period import step_diagram
+    from rkcnn.model.published.originals import ORIGINALS, original_of
     from rkcnn.model.spec import parse
-    from rkcnn.record.tables import list_models
 
     if not out.name.lower().endswith(".svg"):
         raise InputError(f"can't draw to {out}; the picture is an SVG, so give a file that ends in .svg")
-    known = {known.lower(): FIXED.get(known) for known in list_models() if "@" not in known}
-    full = known.get(name.strip().lower(), name)
-    if full is None:
+    original = original_of(name)
+    if original is not None and not original.same_as:
+        drawn = ", ".join(known.name for known in ORIGINALS.values() if known.same_as)
         raise InputError(
-            f"can't draw {name}: it stands outside the one frame, where {', '.join(FIXED)} "
-            "and all names with channels stand, as in RKCNN-I-3@k=32"
+            f"can't draw {name}: it is not made of periods and time-steps, as {drawn} and all names with @ are, "
+            "for example RKCNN-I-3@k=32"
         )
-    spec = parse(full)
-    picture = draw_score(score(spec))
+    spec = parse(original.same_as if original else name)
+    picture = to_svg(step_diagram(spec))
     part = out.with_name(f".{out.name}.{os.getpid()}")
     try:
         part.write_text(picture, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""rkcnn evaluate: what a trained network gets wrong."""
+"""rkcnn evaluate: shows what a trained network gets wrong."""
 
 from __future__ import annotations
 
@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from rkcnn.cli.data import FromSources, OwnImages
-from rkcnn.data.own import OwnOptions
-from rkcnn.data.sources import Sources
+from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.error import InputError
-from rkcnn.run_folder import RESULT, WEIGHTS
 
 if TYPE_CHECKING:
     from rkcnn.data.images import Images
-    from rkcnn.evaluation.metrics import Judgement, Mistake
-    from rkcnn.record.result import Result
+    from rkcnn.evaluation.metrics import Metrics, Mistake
 
-SHOWN = 48  # mistakes on the contact sheet
-PAIRS = 5  # classes most often taken for each other, in words
+SHOWN_MISTAKES = 48  # on the contact sheet
+SHOWN_PAIRS = 5  # of classes that are confused most often
 
 
 def evaluate(
@@ -32,148 +29,111 @@ def evaluate(
     data: str | None = None,
     device: str = "auto",
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    json_: Annotated[bool, Parameter(negative=())] = False,
+    json_: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     sources: FromSources = Sources(),  # noqa: B008 (frozen)
     own: OwnImages = OwnOptions(),  # noqa: B008 (frozen)
 ) -> None:
-    """Ask a trained network about every image of a test set: its error, what it confuses, how sure it is.
+    """Evaluate a trained network on every image of a test set: its error, what it confuses, how sure it is.
 
     Parameters
     ----------
     run
         A run's folder, or a weights.safetensors.
     data
-        A name of `rkcnn data list`, folder:PATH or npz:PATH; the run's own if not given.
+        A name of `rkcnn data list`, folder:PATH or npz:PATH; by default the images that the run was evaluated on.
     device
-        A device: cpu, cuda, cuda:N, or auto: a GPU where there is one.
+        cpu, cuda, cuda:N, or auto: a GPU if there is one.
     output
-        Folder for the pictures; the run's own if not given.
+        The folder for the pictures; by default the run's folder.
     json_
-        Print JSON on standard output instead of tables.
+        Print the metrics as JSON instead of tables.
     """
+    from rkcnn.data.load import load as load_data
+    from rkcnn.data.progress import Progress
+    from rkcnn.use.evaluate import load_tested_images, measure_on, was_tested_with
+    from rkcnn.use.load import find_weights, load
+
     weights, result = find_weights(run)
     if data is None and result is None:
-        raise InputError(f"{run} has no result.json beside it that names its data; say --data SET")
-
-    from rkcnn.data.load import load
-    from rkcnn.data.progress import Progress
-    from rkcnn.evaluation.metrics import judge
-    from rkcnn.evaluation.predictor import Predictor
-    from rkcnn.evaluation.weights import read_weights
-    from rkcnn.run.device import pick_device, set_precision
-
-    place = pick_device(device)
-    network, facts = read_weights(weights)
-    if result is not None and result.run.spec != facts.network:
-        raise InputError(f"{weights} holds {facts.network}, and the run beside it is of {result.run.spec}")
-    named = data or (result.run.data if result else "")
-    name, _, held = named.partition("~validation-")
-    if data is None and own == OwnOptions() and result is not None:
-        own = OwnOptions(**result.data.get("own", {}))  # as it was read for training
-    training, images = load(name, sources, own, Progress(sys.stderr))
-    if held:
-        _, images = training.split(int(held))
-    same = result is not None and is_of(result, named, images)
-    if data is None and not same:
-        raise InputError(
-            f"{named} as it is loaded now isn't what the run was tested with: give the --size, --split and --skip-bad "
-            "of its training, or, if its files have changed, --data to judge it by other images"
-        )
-    images = facts.fit(images)
-    precision = result.run.recipe.precision if result else "fp32"
-    set_precision(precision)
-    logits = Predictor(images, place, precision).logits(network.to(place))
-    judgement = judge(logits, images.labels, len(images.classes))
-    pictures, notes = save_pictures(judgement, images, facts.network, output or weights.parent)
+        raise InputError(f"{run} has no result beside it that names its data; say which images, as in `data='mnist'`")
+    classifier = load(run)
+    progress = Progress(sys.stderr)
+    if data is not None:
+        full_name, (_, images) = data, load_data(data, sources, own, progress)
+    else:
+        assert result is not None
+        images = load_tested_images(result, sources, None if own == OwnOptions() else own, progress)
+        full_name = result.run.data
+    same = result is not None and full_name == result.run.data and was_tested_with(result, images)
+    metrics = measure_on(classifier, images, device)
+    pictures, notes = save_pictures(metrics, images, classifier.name, output or weights.parent)
     if json_:
-        about = {"weights": str(weights), "network": facts.network, "data": named, "classes": images.classes}
-        shown = {"pictures": [str(path) for path in pictures]}
-        print(json.dumps(finite({**about, **judgement.as_dict(), **shown}), indent=1))
+        about = {"weights": str(weights), "network": classifier.name, "data": full_name, "classes": images.classes}
+        values = {**about, **metrics.as_dict(), "pictures": [str(path) for path in pictures]}
+        print(json.dumps(with_null(values), indent=1))
         return
-    print(f"network      {facts.network}, from {weights}")
+    print(f"network      {classifier.name}, from {weights}")
     print(f"data         {images.name}, {images.part}: {len(images):,} images")
-    print_judgement(judgement, images.classes)
+    print_metrics(metrics, images.classes)
     if result is not None and result.error is not None and same:
-        agrees = abs(result.error - judgement.error) < 0.5 / judgement.images
+        agrees = abs(result.error - metrics.error) < 0.5 / metrics.images
         print(f"recorded     {100 * result.error:.2f} % when it was trained{'' if agrees else ': NOT THE SAME'}")
     for line in (*(f"wrote        {path}" for path in pictures), *notes):
         print(line)
 
 
-def find_weights(run: Path) -> tuple[Path, Result | None]:
-    """The weight file of a run's folder or path, and the result beside it."""
-    from rkcnn.record.result import read_result
-
-    folder = run if run.is_dir() else run.parent
-    beside = folder / RESULT
-    result = read_result(beside) if beside.exists() else None
-    if not run.is_dir():
-        if not run.exists():
-            raise InputError(f"{run} isn't there; give a run's folder or its weights.safetensors (see `rkcnn runs`)")
-        return run, result
-    if result is None:
-        raise InputError(f"{run} holds no result.json; give a finished run's folder (see `rkcnn runs`)")
-    if not result.finished:
-        raise InputError(f"{run} holds no weights to evaluate: the run {result.status}")
-    return folder / WEIGHTS, result
-
-
-def is_of(result: Result, named: str, images: Images) -> bool:
-    """Whether those are the images that a run was tested with: name and checksum, where the record has one."""
-    return (named, images.pixels_sha256) == (result.run.data, result.data.get("test_sha256", images.pixels_sha256))
-
-
-def finite(value: Any) -> Any:
-    """The same with None for every number that JSON has no word for."""
+def with_null(value: Any) -> Any:
+    """Return the value with None for every number that is not finite, because JSON has none of those."""
     match value:
         case float():
             return value if isfinite(value) else None
         case dict():
-            return {name: finite(inner) for name, inner in value.items()}
+            return {name: with_null(inner) for name, inner in value.items()}
         case list() | tuple():
-            return [finite(inner) for inner in value]
+            return [with_null(inner) for inner in value]
     return value
 
 
-def print_judgement(judgement: Judgement, classes: tuple[str, ...]) -> None:
-    low, high = (100 * bound for bound in judgement.interval)
+def print_metrics(metrics: Metrics, classes: tuple[str, ...]) -> None:
+    """Print the error, the calibration, the error of each class, and the classes that are confused most often."""
+    low, high = (100 * bound for bound in metrics.interval)
     print(
-        f"error        {100 * judgement.error:.2f} % ({judgement.wrong} of {judgement.images:,} wrong), "
+        f"error        {100 * metrics.error:.2f} % ({metrics.wrong} of {metrics.images:,} wrong), "
         f"95 % interval {low:.2f} to {high:.2f} %"
     )
-    print(f"calibration  NLL {judgement.nll:.4f}, expected calibration error {100 * judgement.ece:.2f} %")
+    print(f"calibration  NLL {metrics.nll:.4f}, expected calibration error {100 * metrics.ece:.2f} %")
     print("by class")
     width = max(map(len, classes))
-    for name, error, row in zip(classes, judgement.class_errors, judgement.confusion, strict=True):
+    for name, error, row in zip(classes, metrics.class_errors, metrics.confusion, strict=True):
         share = "no images" if error is None else f"{100 * error:6.2f} % of {sum(row)}"
         print(f"  {name:{width}}  {share}")
     pairs = sorted(
-        (-count, i, j) for i, row in enumerate(judgement.confusion) for j, count in enumerate(row) if i != j and count
+        (-count, i, j) for i, row in enumerate(metrics.confusion) for j, count in enumerate(row) if i != j and count
     )
-    for number, (count, i, j) in enumerate(pairs[:PAIRS]):
+    for number, (count, i, j) in enumerate(pairs[:SHOWN_PAIRS]):
         print(f"{'' if number else 'most often':12} {classes[i]} taken for {classes[j]}: {-count}")
 
 
-def save_pictures(judgement: Judgement, images: Images, network: str, folder: Path) -> tuple[list[Path], list[str]]:
-    """The confusion matrix and the worst mistakes; paths, and a line about what could not be drawn."""
+def save_pictures(metrics: Metrics, images: Images, network: str, folder: Path) -> tuple[list[Path], list[str]]:
+    """Draw the confusion matrix and the worst mistakes; return the paths, and notes on what could not be drawn."""
     from rkcnn.data.contact_sheet import draw_chosen, save_sheet
     from rkcnn.disk import writing_to
 
     with writing_to(folder, "name another folder with -o"):
         folder.mkdir(parents=True, exist_ok=True)
-    title = f"{network} on {images.name}: {100 * judgement.error:.2f} % wrong"
+    title = f"{network} on {images.name}: {100 * metrics.error:.2f} % wrong"
     paths: list[Path] = []
     notes: list[str] = []
     try:
-        from rkcnn.report.confusion import draw_confusion
-        from rkcnn.report.picture import save_figure
+        from rkcnn.report.figures.confusion import draw_confusion
+        from rkcnn.report.figures.style import save_figure
 
-        paths += save_figure(draw_confusion(judgement.confusion, images.classes, title), folder / "confusion")
+        paths += save_figure(draw_confusion(metrics.confusion, images.classes, title), folder / "confusion")
     except ImportError:
         notes.append("note         no confusion matrix drawn: matplotlib is not installed here")
-    if judgement.worst:
-        chosen = [(mistake.image, _caption(mistake, images.classes)) for mistake in judgement.worst[:SHOWN]]
-        about = f"the {len(chosen)} surest of {judgement.wrong} mistakes: what it is, what it was taken for, how surely"
+    if metrics.worst:
+        chosen = [(mistake.image, _caption(mistake, images.classes)) for mistake in metrics.worst[:SHOWN_MISTAKES]]
+        about = f"the {len(chosen)} worst of {metrics.wrong} mistakes: class, predicted class, its probability"
         save_sheet(draw_chosen(images, chosen, [title, about]), folder / "mistakes.png")
         paths.append(folder / "mistakes.png")
     return paths, notes

@@ -1,4 +1,4 @@
-"""rkcnn memory: what one image takes on a GPU."""
+"""rkcnn memory: measures the GPU memory of a table's networks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rkcnn.error import InputError
+from rkcnn.error import InputError, with_flags
 from rkcnn.record.memory import Memory, memory_path, read_memory
 
 if TYPE_CHECKING:
@@ -16,59 +16,60 @@ if TYPE_CHECKING:
 
 
 def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = Path("results")) -> int:
-    """Measure the GPU memory of a fresh process that infers one image, for each network of a table and for Identity.
-
-    Broken off, the same command continues: what this code measured with these versions on this kind of GPU is kept.
+    """Measure the GPU memory of each network of a table and of Identity. Returns the exit code.
 
     Parameters
     ----------
     table
-        One of the tables of `rkcnn reproduce`.
+        A table of `rkcnn reproduce`.
     rows
-        Only the networks that match a pattern, as in 'RKCNN-*@k=32'; several with commas between.
+        Only the networks that match a pattern, for example 'RKCNN-*@k=32'; several patterns with commas between them.
     device
-        cuda or cuda:N; nothing else should run there meanwhile.
+        cuda or cuda:N; no other process should use that GPU meanwhile.
     out
-        The folder that the records are kept in, as DATA/NETWORK/memory.json; `rkcnn report --from` reads them there.
+        The folder for the records, DATA/NETWORK/memory.json; `rkcnn report --from` reads them.
     """
     from rkcnn.evaluation.nvidia_smi import MIB, list_gpus
     from rkcnn.record.tables import find_table
-    from rkcnn.report.memory_text import memory_text
-    from rkcnn.report.view import read_memories, view_of
+    from rkcnn.report.report import build_report
+    from rkcnn.report.results import arrange, read_memories
+    from rkcnn.report.tables.text import memory_text
 
     chosen = find_table(table)
     picked = chosen.pick(rows)
-    gpus = tuple(list_gpus().values())  # first, so that a machine without any says so at once; it may take 10 s
+    gpus = tuple(list_gpus().values())  # first, so that a machine without a GPU says so at once; it may take 10 s
     failed = 0
     for spec in dict.fromkeys((chosen.control, *picked)):
         path = memory_path(out, chosen.data, spec)
         try:
-            kept = _find_current(path, gpus)
-            found = kept or _measure(spec, chosen.data, device, path)
+            recorded = _find_current(path, gpus)
+            found = recorded or _measure(spec, chosen.data, device, path)
         except InputError as error:
-            if spec == chosen.control:  # nothing to compare with, and what stops this one stops all
+            if spec == chosen.control:  # the others are compared with it, and what stops it stops them too
                 raise
-            print(f"rkcnn: {error}", file=sys.stderr)
+            print(f"rkcnn: {with_flags(str(error))}", file=sys.stderr)
             failed += 1
         else:
-            print(f"{'kept' if kept else 'measured':9} {spec}: {found.driver_bytes // MIB} MiB", flush=True)
-    print(f"\n{memory_text(view_of(chosen, (), memories=read_memories(out)[0]))}")
+            print(f"{'recorded' if recorded else 'measured':9} {spec}: {found.driver_bytes // MIB} MiB", flush=True)
+    report = build_report([arrange(chosen, (), memories=read_memories(out)[0])])
+    print(f"\n{memory_text(report.tables[0])}")
     print(f"next      rkcnn report {table} --from {out}")
     return 1 if failed else 0
 
 
 def _find_current(path: Path, gpus: tuple[Gpu, ...]) -> Memory | None:
-    """A record that measuring here and now would only repeat."""
+    """Return the record if this code has made it with the same versions on this kind of GPU."""
     from rkcnn.record.source import MEMORY, source_hash
 
     if not path.exists():
         return None
-    known = read_memory(path)
+    record = read_memory(path)
     here = [(source_hash(MEMORY), gpu.name, _versions(gpu.driver)) for gpu in gpus]
-    return known if (known.source, known.gpu, known.versions) in here else None
+    return record if (record.source, record.gpu, record.versions) in here else None
 
 
 def _measure(spec: str, data: str, device: str, path: Path) -> Memory:
+    """Measure a network's memory and write the record."""
     from rkcnn.data.sets import SETS
     from rkcnn.disk import write_whole, writing_to
     from rkcnn.evaluation.memory import measure_memory

@@ -1,4 +1,4 @@
-"""rkcnn models: every network of the paper with its cost."""
+"""rkcnn models: prints every network of the paper with its cost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from rkcnn.record.tables import PAPER_TABLES
 
-WIDTH = 108  # columns that the widest table needs; a narrower terminal wraps its lines
+WIDTH = 112  # columns of the widest table; a narrower terminal wraps its lines
 
 
 def models(*, json_: Annotated[bool, Parameter(negative=())] = False) -> None:
@@ -29,14 +29,14 @@ def models(*, json_: Annotated[bool, Parameter(negative=())] = False) -> None:
 
 
 def count_all(show_progress: bool) -> list[dict[str, Any]]:
-    """One dictionary a row of the paper's tables, Identity rows included."""
+    """Return a dictionary for each row of the paper's tables, and for the Identity rows that we add."""
     import torch
     from rich.console import Console
     from rich.progress import track
 
     from rkcnn.model.cost import cost
     from rkcnn.model.create import create_model
-    from rkcnn.report.paper import TABLES
+    from rkcnn.report.paper import COST_TABLES
 
     work = [(table, name, section) for table, section in PAPER_TABLES.items() for name in section.specs]
     console = Console(stderr=True, quiet=not show_progress)
@@ -50,25 +50,33 @@ def count_all(show_progress: bool) -> list[dict[str, Any]]:
             counted = asdict(cost(network, section.size))
             per_class = sum(p[0].numel() for p in network.classifier.parameters())
             known[key] = {**counted, "params_100": counted["params"] + 90 * per_class}
-        cell = TABLES[table].rows.get(name)
+        cell = COST_TABLES[table].rows.get(name)
         rows.append({"table": table, "name": name, **known[key], "paper": cell and cell._asdict()})
     return rows
 
 
 def print_tables(rows: list[dict[str, Any]]) -> None:
+    """Print one table for each section, and what its columns mean."""
     from rich.console import Console
     from rich.table import Table
 
-    from rkcnn.report.paper import SLIPS, TABLES
+    from rkcnn.report.paper import COST_TABLES, SLIPS
 
     console = Console()
     console = Console(width=max(console.width, WIDTH), highlight=False)
     for key, section in PAPER_TABLES.items():
-        unit = TABLES[key].flops_unit
-        params, flops = TABLES[key].letters
+        unit = COST_TABLES[key].flops_unit
+        params, flops = COST_TABLES[key].letters
         table = Table(title=section.title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
         table.add_column("network", no_wrap=True)
-        heads = "params", f"FLOPs {flops}", "runs", "paper's rule", f"printed {flops}", f"printed params {params}"
+        heads = (
+            "params",
+            f"FLOPs {flops}",
+            "evaluations",
+            "paper's rule",
+            f"printed {flops}",
+            f"printed params {params}",
+        )
         for head in heads:
             table.add_column(head, justify="right", no_wrap=True)
         for row in (row for row in rows if row["table"] == key):
@@ -93,9 +101,9 @@ def print_tables(rows: list[dict[str, Any]]) -> None:
         console.print(table)
         console.print()
     console.print(
-        "params: with 10 classes.  FLOPs: 2 x MAC for one image; paper's rule: counted as the paper counts.\n"
-        "runs: evaluations of f, or stage networks run; >: at least, the data decides.\n"
-        "printed: the paper's cells, params of 10 and 100 classes;"
-        " *: a slip, `rkcnn describe NAME` says why.",
+        "params: with 10 classes.  FLOPs: 2 x multiply-accumulate for one image; paper's rule: as the paper counts.\n"
+        "evaluations: of f, or of stage networks.  >: at least so many, depending on the data.\n"
+        "printed: what the paper prints, with params for 10 and 100 classes."
+        "  *: not this network's cost; `rkcnn describe NAME` says why.",
         style="dim",
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rkcnn.record.memory import Memory
-    from rkcnn.report.view import Found, View
+    from rkcnn.report.results import Records, ResultTable
 
 
 def report(
@@ -23,10 +23,10 @@ def report(
     *,
     from_: Path | None = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    recipe: str | None = None,
+    preset: str | None = None,
     readme: Path | None = None,
 ) -> None:
-    """Print the paper's table with ours beside it: errors, costs, comparisons, what they allow one to say.
+    """Print the paper's table with ours beside it: errors, costs, comparisons, and what they say about its claims.
 
     Parameters
     ----------
@@ -35,88 +35,92 @@ def report(
     from_
         The folder whose results are read: runs, or results for --readme.
     output
-        A folder for TABLE.md and TABLE.csv of each table, the plots and report.html.
-    recipe
+        A folder for TABLE.md and TABLE.csv of each table, the figures and report.html.
+    preset
         paper, fast or smoke; the first of them that has results, if none is named. They are never mixed.
     readme
-        Write the results section of this README from published results instead, between its markers, and its picture.
+        Write the published results instead: the part of this README between its markers, and beside it
+        docs/results.md and docs/results.svg.
     """
     if readme is not None:
-        _write_readme(readme, from_ or Path("results"), table, output, recipe)
+        _write_readme(readme, from_ or Path("results"), table, output, preset)
         return
-    from rkcnn.report.copies import note_copies
-    from rkcnn.report.judged import judge_claims, speaks_of
-    from rkcnn.report.table_text import claims_text, table_text
-    from rkcnn.report.view import read_memories, read_records
+    from rkcnn.report.report import build_report
+    from rkcnn.report.results import find_conflicts, read_memories, read_records
+    from rkcnn.report.tables.text import claims_text, table_text
 
     folder = from_ or Path("runs")
     records, unreadable = read_records(folder)
     memories, unread = read_memories(folder)
-    for trouble in (*unreadable, *unread, *note_copies(records)):
+    for trouble in (*unreadable, *unread, *find_conflicts(records)):
         print(f"rkcnn: {trouble}", file=sys.stderr)
-    views = _find(table, records, memories, folder, recipe)
+    tables = _find_tables(table, records, memories, folder, preset)
     if output is not None:
         from rkcnn.report.files import check_folder
 
-        check_folder(views, output)  # before anything is printed
-    judgements = {preset: judge_claims(records, preset) for preset in dict.fromkeys(view.preset for view in views)}
-    for view in views:
-        print(table_text(view))
-    for preset, judged in judgements.items():
-        print(claims_text([each for each in judged if table is None or speaks_of(each, table)], preset), end="")
+        check_folder([results.name for results in tables], output)  # before anything is printed
+    found = build_report(tables, records)
+    for part in found.tables:
+        print(table_text(part))
+    for name, claims in found.claims.items():
+        spoken = claims if table is None else found.claims_of(found.tables[0])
+        print(claims_text(spoken, name), end="")
     if output is not None:
         from rkcnn.report.files import write_files
 
-        for path in write_files(views, judgements, output):
+        for path in write_files(found, output):
             print(f"written   {path}")
 
 
-def _find(
-    table: str | None, records: Found, memories: Sequence[Memory], folder: Path, preset: str | None
-) -> list[View]:
+def _find_tables(
+    table: str | None, records: Records, memories: Sequence[Memory], folder: Path, preset: str | None
+) -> list[ResultTable]:
+    """Return the tables that have results; raise InputError with what to do where none has."""
     from rkcnn.record.tables import PRESETS, TABLES, find_table
-    from rkcnn.report.view import view_of
+    from rkcnn.report.results import arrange
 
     if preset is not None and preset not in PRESETS:
         raise InputError(f"--preset {preset} given; a table is trained by {', '.join(PRESETS)}")
-    tables = [find_table(table)] if table is not None else list(TABLES.values())
-    views = [seen for each in tables if not (seen := view_of(each, records, preset, memories)).empty]
-    if views:
-        return views
-    others = [other for other in PRESETS if any(not view_of(each, records, other).empty for each in tables)]
+    wanted = [find_table(table)] if table is not None else list(TABLES.values())
+    found = [results for each in wanted if not (results := arrange(each, records, preset, memories)).empty]
+    if found:
+        return found
+    others = [other for other in PRESETS if any(not arrange(each, records, other).empty for each in wanted)]
     what = f"of the table {table}" if table else "of any table"
-    how = f" by its {preset} recipe" if preset else ""
+    how = f" by its {preset} preset" if preset else ""
     there = f" (results by {' and '.join(others)} are there)" if others else ""
-    recipe = f" --recipe {preset}" if preset not in (None, "paper") else ""
+    option = f" --preset {preset}" if preset not in (None, "paper") else ""
     raise InputError(
-        f"no results {what}{how} below {folder}{there}; make some with rkcnn reproduce {table or 'mnist'}{recipe}, "
+        f"no results {what}{how} below {folder}{there}; make some with rkcnn reproduce {table or 'mnist'}{option}, "
         "or name another folder with --from"
     )
 
 
 def _write_readme(readme: Path, folder: Path, table: str | None, output: Path | None, preset: str | None) -> None:
+    """Write the README's results, docs/results.md and docs/results.svg from published records."""
     from rkcnn.disk import write_whole, writing_to
-    from rkcnn.report.copies import note_copies
-    from rkcnn.report.picture import render
+    from rkcnn.report.figures.style import render
     from rkcnn.report.readme import RESULTS, check_markers, write_between
-    from rkcnn.report.results_section import PICTURE, draw_results, write_results
-    from rkcnn.report.view import read_records
+    from rkcnn.report.results import find_conflicts, read_records
+    from rkcnn.report.results_page import FIGURE, PAGE, PICTURE, report_published, write_readme_part, write_results_page
 
     if table is not None or output is not None or preset is not None:
-        raise InputError("--readme given with a table, -o or --recipe; it goes alone, or with --from")
+        raise InputError("--readme given with a table, -o or --preset; use it alone, or with --from")
     check_markers(readme, RESULTS)
     records, unreadable = read_records(folder)
     if unreadable:
-        raise unreadable[0]  # what is published must be whole
-    for trouble in note_copies(records):
+        raise unreadable[0]  # what is published must be complete
+    for trouble in find_conflicts(records):
         print(f"rkcnn: {trouble}", file=sys.stderr)
-    part = write_results(records)
-    figure = draw_results(records)
+    found = report_published(records)
+    part, page = write_readme_part(found), write_results_page(found, records)
+    figure = found.tables[0].figure(FIGURE)
+    with writing_to((readme.parent / PAGE).parent, "name a README whose folder can be written"):
+        (readme.parent / PAGE).parent.mkdir(exist_ok=True)
     if figure is not None:
-        picture = readme.parent / PICTURE
-        with writing_to(picture.parent, "name a README whose folder can be written"):
-            picture.parent.mkdir(exist_ok=True)
-        write_whole(picture, render(figure, "svg"))
-        print(f"written   {picture}")
+        write_whole(readme.parent / PICTURE, render(figure, "svg"))
+        print(f"written   {readme.parent / PICTURE}")
+    write_whole(readme.parent / PAGE, page.encode())
+    print(f"written   {readme.parent / PAGE}")
     write_between(readme, RESULTS, part)
     print(f"written   {readme}, from {folder}")

@@ -1,4 +1,4 @@
-"""What a person sees of runs on their way. Imported when a run starts: it needs torch."""
+"""Shows runs while they train: the first lines, a progress bar or one line an epoch. Imported when a run starts."""
 
 from __future__ import annotations
 
@@ -8,52 +8,61 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 
 import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from rkcnn.cli.summary import clock, draw_course, percent, recall
+from rkcnn.cli.run_summary import clock, describe_finished, percent, save_curves
 from rkcnn.record.result import Epoch, Result
 from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
 
-REFRESH = 0.2  # seconds between two looks at the position: a step of a small network takes 1 ms
-WINDOW = 60.0  # seconds that the rate is measured over: a busy start is forgotten
+REFRESH = 0.2  # seconds between two updates: a step of a small network takes 1 ms
+WINDOW = 60.0  # seconds over which speed is measured, so that a slow start is forgotten
 
 
-class Screen(Console):
-    """A console whose reader may leave, as `head` does: runs on their way are then asked to stop, as by SIGTERM."""
+class StoppingConsole(Console):
+    """A console that asks the runs to stop, as SIGTERM does, when its reader leaves, as `head` does."""
 
     closed = False
 
     def on_broken_pipe(self) -> None:
         self.quiet = self.closed = True
-        if not callable(signal.getsignal(signal.SIGTERM)):  # no run is on its way that would keep a checkpoint
+        if not callable(signal.getsignal(signal.SIGTERM)):  # no run is in progress that would keep a checkpoint
             raise BrokenPipeError
         signal.raise_signal(signal.SIGTERM)
 
 
-class Watch(Observer):
-    """Tells what will happen, shows a bar on a terminal or a line an epoch elsewhere, and draws each course."""
+class _Position(NamedTuple):
+    """How far a run was at some time: up to the last step whose time is known."""
+
+    time: float
+    training_seconds: float  # of its steps alone
+    images: int
+
+
+class RunProgress(Observer):
+    """Prints what will be trained, then a bar on a terminal or one line an epoch elsewhere, and draws the curves."""
 
     def __init__(self, console: Console, several: bool = False) -> None:
         self.console, self.several = console, several
-        self.folders: dict[int, Path] = {}  # by seed
-        self.jobs: Sequence[Job] = ()  # those on their way
+        self.folders: dict[int, Path] = {}  # of each run, by seed
+        self.jobs: Sequence[Job] = ()  # those in progress
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),
-            TextColumn("{task.fields[news]}"),
+            TextColumn("{task.fields[status]}"),
             console=console,
-            expand=True,  # the bar takes what the news leaves: 8 of 80 columns
+            expand=True,  # the bar takes the columns that the status leaves: 8 of 80
         )
         self._tasks: dict[int, TaskID] = {}
-        self._marks: dict[int, deque[tuple[float, int]]] = {}  # (time, images done) of the last minute
-        self._looked = 0.0
-        self._told = False
+        self._positions: dict[int, deque[_Position]] = {}  # in the last minute, by seed
+        self._last_update = 0.0
+        self._described = False
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> RunProgress:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -62,115 +71,132 @@ class Watch(Observer):
 
     def already_finished(self, folder: Path, result: Result) -> None:
         self.folders[result.run.seed] = folder
-        self._say(*recall(folder, result))
+        self._print(*describe_finished(folder, result))
 
     def compiling(self, job: Job) -> None:
-        if not self._told:  # other seeds share what was compiled
-            self._say("compiling the network, which may take a minute")
+        if not self._described:  # other seeds share what was compiled
+            self._print("compiling the network, which may take a minute")
 
     def run_started(self, job: Job, note: str) -> None:
         seed = job.run.seed
         self.folders[seed] = job.folder
-        if not self._told:
-            self._say(*describe_job(job))
-            self._told = True
+        if not self._described:
+            self._print(*describe_job(job))
+            self._described = True
         if note:
-            self._say(f"note      {note}")
-        stands = _done(job)
-        self._say(f"seed      {seed}" + (f", continues at {position(job)}" if stands else ""))
-        self._marks[seed] = deque([(time.monotonic(), stands)])
+            self._print(f"note      {note}")
+        done = _images_before(job, job.trainer.step)
+        self._print(f"seed      {seed}" + (f", continues at {next_step(job)}" if done else ""))
+        self._positions[seed] = deque([_position(job, job.trainer.step)])
         if self.console.is_terminal:
-            total = job.run.recipe.epochs * _epoch(job)
-            self._tasks[seed] = self._bar.add_task(
-                f"seed {seed}" * self.several, total=total, completed=stands, news=""
-            )
+            total = job.run.recipe.epochs * _images_of_epoch(job)
+            name = f"seed {seed}" * self.several
+            self._tasks[seed] = self._bar.add_task(name, total=total, completed=done, status="")
             self._bar.start()
 
     def steps_done(self, jobs: Sequence[Job]) -> None:
         self.jobs = jobs
         now = time.monotonic()
-        if now - self._looked < REFRESH:
+        if now - self._last_update < REFRESH:
             return
-        self._looked = now
+        self._last_update = now
         for job in jobs:
-            marks = self._marks[job.run.seed]
-            marks.append((now, _done(job)))
-            while len(marks) > 2 and now - marks[1][0] > WINDOW:
-                marks.popleft()
-            if job.run.seed in self._tasks:
-                self._bar.update(self._tasks[job.run.seed], completed=_done(job), news=self._news(job))
+            position = _position(job, job.trainer.step - 1)  # the last step is not yet in the trainer's seconds
+            positions = self._positions[job.run.seed]
+            positions.append(position)
+            while len(positions) > 2 and now - positions[1].time > WINDOW:
+                positions.popleft()
+            self._update_bar(job, position)
 
     def epoch_done(self, job: Job, epoch: Epoch) -> None:
         if not self.console.is_terminal:
-            self._say(f"seed {job.run.seed}  " * self.several + self._news(job))
+            status = self._status(job, _position(job, job.trainer.step))
+            self._print(f"seed {job.run.seed}  " * self.several + status)
 
     def run_ended(self, job: Job, result: Result) -> None:
-        if job.run.seed in self._tasks:
-            self._bar.update(self._tasks[job.run.seed], completed=_done(job), news=self._news(job))
+        self._update_bar(job, _position(job, job.trainer.step))
         if job.trainer.ranks.writes:
-            self._say(*draw_course(job.folder, result))
+            self._print(*save_curves(job.folder, result))
 
-    def _news(self, job: Job) -> str:
-        """Epoch, the last whole one's loss, training and test error, images/s, time left: briefly beside a bar."""
-        brief = bool(self._tasks)
-        total, done = job.run.recipe.epochs, _done(job)
-        began, stood = self._marks[job.run.seed][0]
-        rate = (done - stood) / max(time.monotonic() - began, 1e-9)
-        number = min(len(job.history) + brief, total)  # a bar shows the epoch that is going on
-        parts = [f"epoch {number:{len(str(total))}}/{total}"]
+    def _update_bar(self, job: Job, now: _Position) -> None:
+        if job.run.seed in self._tasks:
+            self._bar.update(self._tasks[job.run.seed], completed=now.images, status=self._status(job, now))
+
+    def _status(self, job: Job, now: _Position) -> str:
+        """Return the epoch, the last complete epoch's loss and errors, images/s and the time left; short for a bar.
+
+        images/s are those trained on in a second of training steps, as in the record; the time left counts
+        evaluations and checkpoints too.
+        """
+        short = bool(self._tasks)
+        epochs = job.run.recipe.epochs
+        number = min(len(job.history) + short, epochs)  # a bar shows the epoch in progress, a line the one that ended
+        parts = [f"epoch {number:{len(str(epochs))}}/{epochs}"]
         if job.history:
             last = job.history[-1]
-            held = job.run.held_out
-            word = "" if brief else "error "
+            held_out = job.run.held_out
+            error = "" if short else "error "
             parts.append(f"loss {last.loss:.4f}")
-            parts.append(f"train {word}{percent(last.error)}")
-            parts.append(f"{held} {word}{percent(last.held_out_error)}")
-        if rate:
-            parts.append(f"{rate:,.0f} {'img' if brief else 'images'}/s")
-            parts.append(f"{clock((total * _epoch(job) - done) / rate)} left")
-        return (" " if brief else "  ").join(parts)
+            parts.append(f"train {error}{percent(last.error)}")
+            parts.append(f"{held_out} {error}{percent(last.held_out_error)}")
+        start = self._positions[job.run.seed][0]
+        images = now.images - start.images
+        if images and now.training_seconds > start.training_seconds:
+            rate = images / (now.training_seconds - start.training_seconds)
+            parts.append(f"{rate:,.0f} {'img' if short else 'images'}/s")
+        if images:
+            left = epochs * _images_of_epoch(job) - now.images
+            parts.append(f"{clock(left * (now.time - start.time) / images)} left")
+        return (" " if short else "  ").join(parts)
 
-    def _say(self, *lines: str) -> None:
+    def _print(self, *lines: str) -> None:
         for line in lines:
             self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def describe_job(job: Job) -> list[str]:
-    """What will happen: network, data, recipe, device."""
+    """Return what will be trained: network, data, recipe, device."""
     trainer, recipe, device = job.trainer, job.run.recipe, job.trainer.device
     count, channels, height, width = job.train.pixels.shape
     test = job.predictor.images
     params = sum(p.numel() for p in trainer.network.parameters())
-    where = torch.cuda.get_device_name(device) if device.type == "cuda" else _many(torch.get_num_threads(), "thread")
+    where = torch.cuda.get_device_name(device) if device.type == "cuda" else _count(torch.get_num_threads(), "thread")
     ranks = f" x {trainer.ranks.world} ranks" if trainer.ranks.world > 1 else ""
-    idle = " (does nothing on a cpu)" if (recipe.precision, device.type) == ("tf32", "cpu") else ""
-    held = "held out for validation" if test.part.startswith("validation") else "to test with"
-    unverified = "" if job.train.verified or ":" in job.run.data else ", UNVERIFIED content"
+    no_effect = " (has no effect on a cpu)" if (recipe.precision, device.type) == ("tf32", "cpu") else ""
+    purpose = "held out for validation" if job.run.held_out == "validation" else "to test on"
+    origin = "" if job.train.verified else f", {job.train.origin}"
     return [
         f"network   {job.run.spec}, {params:,} parameters",
-        f"data      {job.run.data}: {count:,} images to train on, {len(test):,} {held}, "
-        f"{len(job.train.classes)} classes, {height} x {width} x {channels}{unverified}",
-        f"recipe    {recipe}: {_many(recipe.epochs, 'epoch')} of "
-        f"{_many(trainer.steps, 'step')} of {_many(recipe.batch, 'image')}, lr {recipe.lr:g}",
-        f"device    {device} ({where}){ranks}, {recipe.precision}{idle}, {job.engine.kind}",
+        f"data      {job.run.data}: {count:,} images to train on, {len(test):,} {purpose}, "
+        f"{len(job.train.classes)} classes, {height} x {width} x {channels}{origin}",
+        f"recipe    {recipe}: {_count(recipe.epochs, 'epoch')} of "
+        f"{_count(trainer.steps, 'step')} of {_count(recipe.batch, 'image')}, lr {recipe.lr:g}",
+        f"device    {device} ({where}){ranks}, {recipe.precision}{no_effect}, {job.engine.kind}",
     ]
 
 
-def position(job: Job) -> str:
-    """The step that comes next."""
+def next_step(job: Job) -> str:
+    """Return the position of the step that comes next, counted from 1."""
     return f"epoch {job.trainer.epoch + 1}, step {job.trainer.step + 1}"
 
 
-def _done(job: Job) -> int:
-    """Images learnt from so far."""
-    return job.trainer.epoch * _epoch(job) + min(job.trainer.step * job.run.recipe.batch, _epoch(job))
+def _position(job: Job, step: int) -> _Position:
+    """Return the position before that step of the current epoch."""
+    seconds = sum(epoch.seconds for epoch in job.history) + job.trainer.seconds
+    return _Position(time.monotonic(), seconds, _images_before(job, step))
 
 
-def _epoch(job: Job) -> int:
-    """Images of an epoch: its last batch holds what is left."""
+def _images_before(job: Job, step: int) -> int:
+    """Return how many images the run was trained on before that step of the current epoch."""
+    in_epoch = _images_of_epoch(job)
+    return job.trainer.epoch * in_epoch + min(step * job.run.recipe.batch, in_epoch)
+
+
+def _images_of_epoch(job: Job) -> int:
+    """Return how many images an epoch has; its last batch may be smaller than the others."""
     last = job.trainer.steps - 1
     return last * job.run.recipe.batch + job.trainer.batches.whole(last)
 
 
-def _many(number: int, noun: str) -> str:
+def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"

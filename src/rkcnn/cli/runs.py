@@ -1,25 +1,30 @@
-"""rkcnn runs: what has been trained."""
+"""rkcnn runs: lists what was trained."""
 
 from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from rkcnn.error import InputError
+from rkcnn.error import InputError, with_flags
 
 if TYPE_CHECKING:
     from rkcnn.record.result import Result
     from rkcnn.record.run_state import BegunRun
 
-HEADS = ("data", "network", "recipe", "seed", "error", "best", "epochs", "time", "params", "state")
-WORDS = ("data", "network", "recipe", "state")  # columns that start at the left
+COLUMNS = ("data", "network", "recipe", "seed", "error", "best*", "epochs", "time", "params", "state")
+LEFT_ALIGNED = ("data", "network", "recipe", "state")
+FOOTNOTE = "* the lowest error of any epoch, chosen on the test set"
+VALIDATION = "  Where data ends in ~validation-N, errors are measured, and the best is chosen, on N validation images."
 
 
-def runs(*, from_: Path = Path("runs"), json_: Annotated[bool, Parameter(negative=())] = False) -> None:
+def runs(
+    *, from_: Path = Path("runs"), json_: Annotated[bool, Parameter(negative=(), show_default=False)] = False
+) -> None:
     """List every run below a folder, also those that are not finished: data, network, recipe, seed, errors, time.
 
     Parameters
@@ -27,7 +32,7 @@ def runs(*, from_: Path = Path("runs"), json_: Annotated[bool, Parameter(negativ
     from_
         The folder to look in.
     json_
-        Print a JSON list of whole results, of the runs that have one, instead of a table.
+        Print the complete results, of the runs that have one, as a JSON list instead of a table.
     """
     from rkcnn.record.result import Result, find_results
     from rkcnn.record.run_state import find_begun_runs
@@ -36,24 +41,25 @@ def runs(*, from_: Path = Path("runs"), json_: Annotated[bool, Parameter(negativ
         raise InputError(f"no folder {from_} here; train something first (rkcnn train) or name another with --from")
     results = [(path.parent, result) for path, result in find_results(from_)]
     found = sorted([*results, *find_begun_runs(from_)], key=lambda pair: pair[0])
-    rows = [row_of(run) for _, run in found if not isinstance(run, InputError)]
+    readable = [run for _, run in found if not isinstance(run, InputError)]
     if json_:
-        known = [
-            {"folder": str(folder), **result.as_dict()} for folder, result in results if isinstance(result, Result)
-        ]
-        print(json.dumps(known, indent=1))
-    elif rows:
-        print_table(rows)
+        whole = [{"folder": str(folder), **asdict(result)} for folder, result in results if isinstance(result, Result)]
+        print(json.dumps(whole, indent=1))
+    elif readable:
+        print_table([row_of(run) for run in readable])
+        print(FOOTNOTE)
+        if any(run.run.held_out == "validation" for run in readable):
+            print(VALIDATION)
     else:
         print(f"no results below {from_}")
-    for _, trouble in found:
-        if isinstance(trouble, InputError):
-            print(f"rkcnn: {trouble}", file=sys.stderr)
+    for _, run in found:
+        if isinstance(run, InputError):
+            print(f"rkcnn: {with_flags(str(run))}", file=sys.stderr)
 
 
 def row_of(run: Result | BegunRun) -> tuple[str, ...]:
-    """The cells below HEADS; one that has begun has no error yet, and says how many of its epochs are done."""
-    from rkcnn.cli.summary import clock, percent
+    """Return the cells below COLUMNS; a run that is not finished has no error, and how many of its epochs are done."""
+    from rkcnn.cli.run_summary import clock, percent
     from rkcnn.record.result import Result
 
     name = (run.run.data, run.run.spec, str(run.run.recipe), str(run.run.seed))
@@ -66,9 +72,9 @@ def row_of(run: Result | BegunRun) -> tuple[str, ...]:
 
 
 def print_table(rows: list[tuple[str, ...]]) -> None:
-    """Columns as wide as they need: a log or a pipe cuts nothing off."""
-    widths = [max(map(len, column)) for column in zip(HEADS, *rows, strict=True)]
-    for row in (HEADS, *rows):
-        cells = zip(HEADS, row, widths, strict=True)
-        line = (cell.ljust(width) if head in WORDS else cell.rjust(width) for head, cell, width in cells)
+    """Print columns as wide as their content, so that nothing is cut off in a log or a pipe."""
+    widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
+    for row in (COLUMNS, *rows):
+        cells = zip(COLUMNS, row, widths, strict=True)
+        line = (cell.ljust(width) if head in LEFT_ALIGNED else cell.rjust(width) for head, cell, width in cells)
         print("  ".join(line).rstrip())

@@ -1,4 +1,4 @@
-"""What a person sees of a table on its way. Needs no torch."""
+"""Shows a table while its runs train: how much is done, how long is left, what happens to each run."""
 
 from __future__ import annotations
 
@@ -9,38 +9,39 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from rkcnn.cli.summary import clock, percent
+from rkcnn.cli.run_summary import clock, percent
+from rkcnn.error import with_flags
 from rkcnn.record.run import Run
-from rkcnn.reproduce.event import Event
+from rkcnn.reproduce.events import Event
 
-WORDS = {
-    "silent": "nothing was heard for ten minutes; an evaluation may take so long",
-    "busy": "another process has it; it is asked for again until it is done",
-    "dies": "its process died; it goes on from its last checkpoint",
+MESSAGES = {
+    "silent": "nothing was reported for ten minutes; an evaluation may take so long",
+    "busy": "another process is training it; it is tried again until it is done",
+    "crashes": "its process died; the run continues from its last checkpoint",
 }
-PAUSE = 30.0  # seconds between two lines on the whole, where there is no bar
+STATUS_SECONDS = 30.0  # between two lines about the whole table, where there is no bar
 
 
-class Board:
-    """The whole table as a bar with time left, and a bar for each run that is on its way; lines in a log.
+class TableProgress:
+    """Shows a bar for the whole table with the time left and one for each run in progress; lines in a log.
 
-    `weights` are what the runs cost beside each other: time left is what is left of them, at the preset so far.
+    `weights` are the relative costs of the runs. The time left is that of the remaining cost at the speed so far.
     """
 
     def __init__(self, console: Console, runs: Sequence[Run], weights: Sequence[float]) -> None:
         self.console, self.runs, self.weights = console, runs, weights
-        self.shares = [0.0] * len(runs)
-        self.ended: dict[int, str] = {}
-        self.failed: dict[int, str] = {}
-        self._first: dict[int, float] = {}  # the share a run stood at when it was first heard of
-        self._began = self._said = time.monotonic()
+        self.fractions = [0.0] * len(runs)  # of each run that are done
+        self.ended: dict[int, str] = {}  # the status of each run that has a result, by index
+        self.failed: dict[int, str] = {}  # why each run that failed did, by index
+        self._first: dict[int, float] = {}  # the fraction of each run that was done before it was first reported
+        self._start = self._last_line = time.monotonic()
         self._bars: dict[int, TaskID] = {}
         self._progress = Progress(
-            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[news]}"), console=console
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[status]}"), console=console
         )
-        self._whole = self._progress.add_task("all", total=1.0, news="")
+        self._whole = self._progress.add_task("all", total=1.0, status="")
 
-    def __enter__(self) -> Board:
+    def __enter__(self) -> TableProgress:
         if self.console.is_terminal:
             self._progress.start()
         return self
@@ -49,64 +50,66 @@ class Board:
         if self.console.is_terminal:
             self._progress.stop()
 
-    def hear(self, event: Event) -> None:
-        number, run = event.run, self.runs[event.run]
+    def show(self, event: Event) -> None:
+        """Take in an event of a run and show it."""
+        index, run = event.index, self.runs[event.index]
         name = f"{run.spec}  seed {run.seed}"
-        if event.what in WORDS:
-            self._say(f"{event.what:9} {name}  {event.text or WORDS[event.what]}")
+        message = with_flags(event.message)
+        if event.kind in MESSAGES:
+            self._print(f"{event.kind:9} {name}  {message or MESSAGES[event.kind]}")
             return
-        self.shares[number] = event.share
-        if event.what == "begins":
-            self._first.setdefault(number, event.share)
-            where = f", continues at {100 * event.share:.0f} %" if event.share else ""
-            self._say(f"begins    {name}{where}" + (f"  ({event.text})" if event.text else ""))
-            if number not in self._bars:  # else it begins once more, its process having died
-                self._bars[number] = self._progress.add_task(name, total=1.0, news="")
-        elif event.what == "ends":
-            self.ended[number] = event.text
-            self._say(f"ends      {name}  {outcome(event)}")
-        elif event.what == "fails":
-            self.failed[number] = event.text
-            self.shares[number] = 0.0
-            self._say(f"FAILS     {name}  {event.text}")
-        if event.what in ("ends", "fails"):
-            self._first.setdefault(number, event.share)  # it was finished before anyone asked
-            if number in self._bars:
-                self._progress.remove_task(self._bars.pop(number))
-        elif number in self._bars:
+        self.fractions[index] = event.fraction
+        if event.kind == "begins":
+            self._first.setdefault(index, event.fraction)
+            where = f", continues at {100 * event.fraction:.0f} %" if event.fraction else ""
+            self._print(f"begins    {name}{where}" + (f"  ({message})" if message else ""))
+            if index not in self._bars:  # it begins again after a crash
+                self._bars[index] = self._progress.add_task(name, total=1.0, status="")
+        elif event.kind == "ends":
+            self.ended[index] = message
+            self._print(f"ends      {name}  {describe_end(event)}")
+        elif event.kind == "fails":
+            self.failed[index] = message
+            self.fractions[index] = 0.0
+            self._print(f"FAILS     {name}  {message}")
+        if event.kind in ("ends", "fails"):
+            self._first.setdefault(index, event.fraction)  # it was finished before this command
+            if index in self._bars:
+                self._progress.remove_task(self._bars.pop(index))
+        elif index in self._bars:
             error = f"error {percent(event.error)}" if event.error is not None else ""
-            self._progress.update(self._bars[number], completed=event.share, news=error)
-        self._progress.update(self._whole, completed=self.share, news=self.news())
-        if not self.console.is_terminal and time.monotonic() - self._said > PAUSE:
-            self._say(self.news())
+            self._progress.update(self._bars[index], completed=event.fraction, status=error)
+        self._progress.update(self._whole, completed=self.fraction, status=self.status())
+        if not self.console.is_terminal and time.monotonic() - self._last_line > STATUS_SECONDS:
+            self._print(self.status())
 
     @property
-    def share(self) -> float:
-        """Of the whole, weighted."""
-        shares = {n: 1.0 if n in self.ended else share for n, share in enumerate(self.shares)}
-        return self._weigh(shares) / sum(self.weights)
+    def fraction(self) -> float:
+        """The fraction of the table's cost that is done."""
+        fractions = {i: 1.0 if i in self.ended else fraction for i, fraction in enumerate(self.fractions)}
+        return self._cost(fractions) / sum(self.weights)
 
-    def news(self) -> str:
-        """3 of 95 runs, 4 %, 1:02:03 left."""
-        parts = [f"{len(self.ended)} of {len(self.runs)} runs", f"{100 * self.share:.0f} %"]
-        done = self._weigh({n: self.shares[n] - first for n, first in self._first.items() if n not in self.failed})
-        over = {*self.ended, *self.failed}  # one that diverged has steps left that nobody will do
-        left = self._weigh({n: 1 - share for n, share in enumerate(self.shares) if n not in over})
+    def status(self) -> str:
+        """Return how far the table is, as in "3 of 95 runs, 4 %, 1:02:03 left"."""
+        parts = [f"{len(self.ended)} of {len(self.runs)} runs", f"{100 * self.fraction:.0f} %"]
+        done = self._cost({i: self.fractions[i] - first for i, first in self._first.items() if i not in self.failed})
+        over = {*self.ended, *self.failed}  # the remaining steps of a run that diverged will not be done
+        left = self._cost({i: 1 - fraction for i, fraction in enumerate(self.fractions) if i not in over})
         if done > 0:
-            parts.append(f"{clock(left * (time.monotonic() - self._began) / done)} left")
+            parts.append(f"{clock(left * (time.monotonic() - self._start) / done)} left")
         return ", ".join(parts)
 
-    def _weigh(self, shares: dict[int, float]) -> float:
-        return sum(self.weights[number] * share for number, share in shares.items())
+    def _cost(self, fractions: dict[int, float]) -> float:
+        return sum(self.weights[index] * fraction for index, fraction in fractions.items())
 
-    def _say(self, line: str) -> None:
-        self._said = time.monotonic()
+    def _print(self, line: str) -> None:
+        self._last_line = time.monotonic()
         try:
             self.console.print(line, highlight=False, markup=False, soft_wrap=True)
-        except OSError:  # the disk that the log is on is full, say: the runs go on, unseen
+        except OSError:  # for example, the log is on a full disk: the runs continue without it
             self.console.quiet = True
 
 
-def outcome(event: Event) -> str:
-    """error 0.31 %, or how it diverged."""
-    return f"error {percent(event.error)}" if event.text == "finished" else event.text
+def describe_end(event: Event) -> str:
+    """Return the error of a run that ended, or how it diverged."""
+    return f"error {percent(event.error)}" if event.message == "finished" else event.message

@@ -1,23 +1,23 @@
-"""rkcnn train: a network on a data set by a recipe."""
+"""rkcnn train: trains a network on a data set by a recipe."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from rkcnn.cli import PIPE
+from rkcnn.cli import CLOSED_PIPE
 from rkcnn.cli.data import FromSources, OwnImages
-from rkcnn.data.own import OwnOptions
-from rkcnn.data.sources import Sources
+from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.error import InputError
 
 MOST_SEEDS = 1000
-CODES = {"SIGINT": 130, "SIGTERM": 143}  # 128 + the signal's number, as shells have it
+EXIT_CODES = {"SIGINT": 130, "SIGTERM": 143}  # 128 + the number of the signal, as in shells
 
 
 def train(
@@ -26,69 +26,69 @@ def train(
     *,
     data: str = "mnist-mini",
     recipe: str = "mini",
+    set_: Annotated[list[str] | None, Parameter(negative=())] = None,
     seed: int = 0,
     seeds: int = 1,
+    validation: int = 0,
     device: str = "auto",
     engine: str = "auto",
     out: Path = Path("runs"),
-    validation: int = 0,
-    again: Annotated[bool, Parameter(negative=())] = False,
-    set_: Annotated[list[str] | None, Parameter(negative=())] = None,
-    json_: Annotated[bool, Parameter(negative=())] = False,
+    again: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    json_: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     sources: FromSources = Sources(),  # noqa: B008 (frozen)
     own: OwnImages = OwnOptions(),  # noqa: B008 (frozen)
 ) -> int:
-    """Train a network and show how well it does. Broken off at any moment, the same command continues it.
+    """Train a network and show how well it does; an interrupted run continues. Returns the exit code.
 
     Parameters
     ----------
     name
-        A network, as in RKCNN-I-2_2_2@k=120 or ResNet-1001.
+        The network, for example RKCNN-I-2_2_2@k=120 or ResNet-1001; `rkcnn models` lists those of the paper.
     data
-        A name of `rkcnn data list`, folder:PATH or npz:PATH.
+        A name of `rkcnn data list`, or your own images: folder:PATH or npz:PATH.
     recipe
-        How it is trained: mini, paper-mnist, paper-cifar, paper-svhn, fast-mnist, fast-cifar, fast-svhn or smoke.
-    seed
-        Of the first weights, the order of images and the augmentation.
-    seeds
-        Train so many seeds from --seed on; together where there is a GPU.
-    device
-        A device: cpu, cuda, cuda:N, or auto: a GPU where there is one.
-    engine
-        How steps are run: eager, compile, graph, or auto: the fastest that can run this network here.
-    out
-        The folder that runs are kept in.
-    validation
-        Set so many training images apart and measure errors on them; the test set is not looked at.
-    again
-        Repeat a run that is finished already.
+        How to train: mini, paper-mnist, paper-cifar, paper-svhn, fast-mnist, fast-cifar, fast-svhn or smoke.
     set_
-        Change a field of the recipe, as in --set epochs=5 --set lr=0.05.
+        Change a field of the recipe, for example --set epochs=5 --set lr=0.05.
+    seed
+        Determines the initial weights, the order of the images and the augmentation.
+    seeds
+        Train so many seeds, counted from --seed; on a GPU side by side.
+    validation
+        Hold out so many training images and measure errors on them; the test set is not used.
+    device
+        cpu, cuda, cuda:N, or auto: a GPU if there is one.
+    engine
+        How steps are executed: eager, compile, graph, or auto: the fastest that can run this network here.
+    out
+        The folder in which runs are kept.
+    again
+        Repeat a run that is already finished.
     json_
-        Print a JSON list of results on standard output, and progress on standard error.
+        Print the results as a JSON list on standard output, and progress on standard error.
     """
     from rkcnn.fit.recipe import recipe_of
 
-    chosen = recipe_of(recipe, changes_of(set_ or []))
+    chosen = recipe_of(recipe, parse_changes(set_ or []))
     if not 0 <= seed < 1 << 63:
         raise InputError(f"--seed {seed} given; a seed is a whole number from 0 to 2^63 - 1")
     if not 1 <= seeds <= MOST_SEEDS:
         raise InputError(f"--seeds {seeds} given; train 1 to {MOST_SEEDS} of them")
 
-    from rkcnn.cli.run_progress import Screen, Watch, position
-    from rkcnn.cli.summary import summarise
+    from rkcnn.cli.run_progress import RunProgress, StoppingConsole, next_step
+    from rkcnn.cli.run_summary import summarise_runs
     from rkcnn.data.progress import Progress
     from rkcnn.run.device import keep_freed_memory
     from rkcnn.run.signals import Stopped
-    from rkcnn.run.train import train as go
+    from rkcnn.run.train import train as train_seeds
 
-    first = os.environ.get("RANK", "0") == "0"  # of several ranks one speaks
+    first = os.environ.get("RANK", "0") == "0"  # with torchrun only the first rank prints
     keep_freed_memory()
-    console = Screen(stderr=json_, quiet=not first)
-    watch = Watch(console, several=seeds > 1)
+    console = StoppingConsole(stderr=json_, quiet=not first)
+    shown = RunProgress(console, several=seeds > 1)
     try:
-        with watch:
-            results = go(
+        with shown:
+            results = train_seeds(
                 name,
                 data,
                 chosen,
@@ -101,32 +101,32 @@ def train(
                 sources=sources,
                 own=own,
                 progress=Progress(sys.stderr if first else None),
-                observer=watch,
+                observer=shown,
             )
     except (Stopped, KeyboardInterrupt) as stop:
         if console.closed:
-            return PIPE
+            return CLOSED_PIPE
         signal = str(stop) or "SIGINT"
-        going = [job for job in watch.jobs if not job.trainer.finished]
-        where = "".join(f" seed {job.run.seed} at {position(job)}," for job in going)
+        unfinished = [job for job in shown.jobs if not job.trainer.finished]
+        where = "".join(f" seed {job.run.seed} at {next_step(job)};" for job in unfinished)
         if first:
             print(f"rkcnn: stopped by {signal};{where} the same command continues", file=sys.stderr)
-        return CODES.get(signal, CODES["SIGTERM"])  # another rank was stopped
+        return EXIT_CODES.get(signal, EXIT_CODES["SIGTERM"])  # another text: another rank was stopped
     if console.closed:
-        return PIPE
+        return CLOSED_PIPE
     if first:
-        folders = [watch.folders[result.run.seed] for result in results]
+        folders = [shown.folders[result.run.seed] for result in results]
         if json_:
-            found = [{"folder": str(f), **r.as_dict()} for f, r in zip(folders, results, strict=True)]
+            found = [{"folder": str(f), **asdict(r)} for f, r in zip(folders, results, strict=True)]
             print(json.dumps(found, indent=1))
         else:
-            for line in summarise(results, folders):
+            for line in summarise_runs(results, folders):
                 console.print(line, highlight=False, markup=False, soft_wrap=True)
     return 0 if all(result.finished for result in results) else 1
 
 
-def changes_of(pairs: list[str]) -> dict[str, str]:
-    """FIELD=VALUE, each field once."""
+def parse_changes(pairs: list[str]) -> dict[str, str]:
+    """Return the values of FIELD=VALUE pairs by field; raises InputError if a field is given twice."""
     changes: dict[str, str] = {}
     for pair in pairs:
         field, equals, value = pair.partition("=")

@@ -1,4 +1,4 @@
-"""What may happen to a picture before it is trained on, and the one function that does it to a batch."""
+"""Random changes of the training images: crop, flip and cutout, applied to a batch at once."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rkcnn.error import InputError
 
 @dataclass(frozen=True)
 class Augmentation:
-    """Random crop after padding with black, then a flip left to right, each with probability 1/2, then a hole."""
+    """Which changes are made, in this order: a random crop of the padded image, a flip, a black square."""
 
-    padding: int = 0  # pixels on each side
-    flip: bool = False
-    cutout: int = 0  # side of a black square; its centre is anywhere in the picture, so it may hang over the edge
+    padding: int = 0  # black pixels on each side before an image of the same size is cropped
+    flip: bool = False  # left to right, with probability 1/2
+    cutout: int = 0  # side of the square in pixels; its centre is anywhere in the image, so that it may cross the edge
 
     def __post_init__(self) -> None:
         if self.padding < 0 or self.cutout < 0:
@@ -26,8 +26,12 @@ class Augmentation:
         if not isinstance(self.flip, bool):
             raise InputError(f"flip {self.flip!r} must be True or False")
 
-    def draw(self, seed: int, epoch: int, positions: Tensor, height: int, width: int) -> Tensor:
-        """int64 (N, 5): crop top and left, flip, hole top and left; functions of (seed, epoch, position)."""
+    def choose(self, seed: int, epoch: int, positions: Tensor, height: int, width: int) -> Tensor:
+        """Return the random choices for the images at these positions of the epoch, int64 (N, 5).
+
+        The columns are the top and left of the crop, whether to flip, and the top and left of the square. Each is a
+        function of (seed, epoch, position).
+        """
         half = self.cutout // 2
         columns = (
             (randomness.TOP, 2 * self.padding + 1, 0),
@@ -36,20 +40,20 @@ class Augmentation:
             (randomness.HOLE_TOP, height if self.cutout else 1, half),
             (randomness.HOLE_LEFT, width if self.cutout else 1, half),
         )
-        drawn = positions.new_zeros(len(positions), len(columns))
-        for number, (stream, choices, less) in enumerate(columns):
-            if choices > 1:
-                drawn[:, number] = randomness.draw(seed, epoch, stream, positions) % choices
-            drawn[:, number] -= less
-        return drawn
+        choices = positions.new_zeros(len(positions), len(columns))
+        for number, (stream, count, less) in enumerate(columns):
+            if count > 1:
+                choices[:, number] = randomness.random_integers(seed, epoch, stream, positions) % count
+            choices[:, number] -= less
+        return choices
 
-    def apply(self, pixels: Tensor, drawn: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
-        """float32 (B, C, H, W), normalised, of uint8 (B, C, H, W) and the (B, 5) drawn for them.
+    def apply(self, pixels: Tensor, choices: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
+        """Change and normalise a batch: uint8 (B, C, H, W) and its choices (B, 5) in, float32 (B, C, H, W) out.
 
-        `shift` and `scale` (C, 1, 1) are those of `Images.normalisation`. Static shapes and no branch on a
-        value: torch.compile and CUDA graphs take it in as it is.
+        `shift` and `scale` (C, 1, 1) are those of `Images.normalisation`. Shapes are static and no branch depends on a
+        value, so torch.compile and CUDA graphs can include it.
         """
-        top, left, flip, hole_top, hole_left = drawn.unbind(1)  # (B,) each
+        top, left, flip, hole_top, hole_left = choices.unbind(1)  # (B,) each
         if self.padding:
             pixels = _crop(pixels, self.padding, top, left)
         if self.flip:
@@ -68,13 +72,13 @@ NONE = Augmentation()
 
 
 def _crop(pixels: Tensor, padding: int, top: Tensor, left: Tensor) -> Tensor:
-    """Each picture's own window of its size, out of the pictures with a black border.
+    """Return a window of the original size from each padded image, at its own `top` and `left` (B,).
 
-    Every row of a window is one stretch of memory, so one index_select of overlapping stretches fetches all:
-    0.3 us a picture on a CPU core; an index for each pixel takes 3.5 us, unfold in two dimensions 8 us.
+    The pixels of a row are contiguous in memory, so one index_select of overlapping stretches copies all rows: 0.3 us
+    an image on a CPU core. An index for each pixel takes 3.5 us, unfold in two dimensions 8 us.
     """
     count, channels, height, width = pixels.shape
-    if not count:  # a rank's share of a short last batch
+    if not count:  # a rank's share of a short last batch may be empty
         return pixels
     tall, wide = height + 2 * padding, width + 2 * padding
     padded = pad(pixels, (padding,) * 4)  # black: 0 before normalisation
@@ -84,5 +88,5 @@ def _crop(pixels: Tensor, padding: int, top: Tensor, left: Tensor) -> Tensor:
     return padded.reshape(-1).unfold(0, width, 1).index_select(0, starts.view(-1)).view(pixels.shape)
 
 
-def _within(places: Tensor, start: Tensor, length: int) -> Tensor:
-    return (places >= start[:, None]) & (places < start[:, None] + length)
+def _within(positions: Tensor, start: Tensor, length: int) -> Tensor:
+    return (positions >= start[:, None]) & (positions < start[:, None] + length)

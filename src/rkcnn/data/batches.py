@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import torch
@@ -13,22 +13,25 @@ from rkcnn.data.augmentation import NONE, Augmentation
 from rkcnn.data.images import Images
 from rkcnn.error import InputError
 
-DEVICE_SHARE = 0.5  # of the device's memory that pixels may take; a larger set streams from the host
+DEVICE_SHARE = 0.5  # of the device's memory that pixels may take
 
 
 class Batch(NamedTuple):
-    """One step's pictures for this rank."""
+    """The images of one step for this rank."""
 
     pixels: Tensor  # float32 (B, C, H, W), normalised
     labels: Tensor  # int64 (B,)
 
 
 class Batches:
-    """The batches of `images`, `size` pictures for all ranks together.
+    """The batches of `images`, each of `size` images for all ranks together.
 
-    The order of epoch n is a function of (seed, n); crop, flip and cutout of (seed, epoch, position in it).
-    Rank r of `world` gets its consecutive share of each batch, so all ranks together see the pixels of one.
-    Nothing is remembered but the epoch last drawn: `epoch(n, start=k)` continues from step k exactly.
+    The order of epoch n is a function of (seed, n), the crop, flip and cutout of an image a function of (seed, n, its
+    position in the epoch). Rank r of `world` gets its consecutive share of each batch, so that all ranks together see
+    the pixels that one would. There is no other state: `epoch(n, start=k)` continues from step k exactly.
+
+    `device_share` is the share of the device's memory that the pixels may take. A larger set stays in the memory of the
+    host and is copied to a GPU batch by batch (`streamed`).
     """
 
     def __init__(
@@ -60,69 +63,72 @@ class Batches:
         self._pixels = images.pixels if self.streamed else images.pixels.to(self.device)
         self._labels = images.labels.to(self.device)
         self._shift, self._scale = (tensor.to(self.device) for tensor in images.normalisation())
-        self._drawn: tuple[int, Tensor, Tensor] | None = None  # epoch, its order (N,) and its draws (N, 5)
+        self._last: tuple[int, Tensor, Tensor] | None = None  # the last epoch, its order (N,) and its choices (N, 5)
         self._buffers: list[tuple[Tensor, torch.cuda.Event]] = []  # of a streamed set, and when each is free again
+        self._gather: Callable[[Tensor], Tensor] = self._gather_from_host
+        if self.streamed:  # only here: naming the compiler imports it, which takes a second
+            self._gather = torch.compiler.disable(self._gather_from_host)
 
     def __len__(self) -> int:
-        """Steps in an epoch."""
+        """Return the number of steps in an epoch."""
         return len(self.images) // self.size if self.drop_last else -(-len(self.images) // self.size)
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
-        """The batches of epoch `number` from step `start` on."""
+        """Yield the batches of epoch `number`, beginning at step `start`."""
         if not 0 <= start <= len(self):
             raise InputError(f"step {start} is not in an epoch of {len(self)} steps")
         for step in range(start, len(self)):
             yield self.at(number, step)
 
     def at(self, epoch: int, step: int) -> Batch:
-        """The batch of one step, made from nothing but (seed, epoch, step)."""
+        """Return the batch of one step."""
         return self.make(*self.plan(epoch, step))
 
     def plan(self, epoch: int, step: int) -> tuple[Tensor, Tensor]:
-        """Which images (B,) this rank gets at this step, and what is drawn (B, 5) for each.
+        """Return the indices (B,) of the images that this rank gets at this step, and their random choices (B, 5).
 
-        On the device; the images' numbers of a streamed set on the host, which gathers by them.
+        Both are on the device, except that the indices of a streamed set are on the host, which gathers the pixels.
         """
         if not 0 <= step < len(self):
             raise InputError(f"step {step} is not in an epoch of {len(self)} steps")
-        _, order, drawn = self._draw(epoch)
-        mine = self._share(step)
-        return order[mine], drawn[mine]
+        _, order, choices = self._begin(epoch)
+        share = self._share(step)
+        return order[share], choices[share]
 
     def whole(self, step: int) -> int:
-        """How many images all ranks together get at this step."""
+        """Return how many images all ranks together get at this step."""
         return min(self.size, len(self.images) - step * self.size)
 
     def _share(self, step: int) -> slice:
-        """The positions in the epoch that are this rank's at this step."""
+        """Return the positions in the epoch that are this rank's at this step."""
         start, whole = step * self.size, self.whole(step)
         return slice(start + whole * self.rank // self.world, start + whole * (self.rank + 1) // self.world)
 
-    def _draw(self, epoch: int) -> tuple[int, Tensor, Tensor]:
-        if self._drawn is None or self._drawn[0] != epoch:
+    def _begin(self, epoch: int) -> tuple[int, Tensor, Tensor]:
+        """Return the epoch with its order and its choices, which are kept until another epoch is asked for."""
+        if self._last is None or self._last[0] != epoch:
             count, _, height, width = self.images.pixels.shape
             positions = torch.arange(count, device=self.device)
-            order = randomness.order(self.seed, epoch, count, self.device) if self.shuffle else positions
+            order = randomness.permutation(self.seed, epoch, count, self.device) if self.shuffle else positions
             if self.streamed:
-                order = order.cpu()  # once: asking the device at each step would wait for its work
-            self._drawn = epoch, order, self.augmentation.draw(self.seed, epoch, positions, height, width)
-        return self._drawn
+                order = order.cpu()  # once, because asking the device at each step would wait for its work
+            self._last = epoch, order, self.augmentation.choose(self.seed, epoch, positions, height, width)
+        return self._last
 
-    def make(self, indices: Tensor, drawn: Tensor) -> Batch:
-        """Those images with those randomness.
+    def make(self, indices: Tensor, choices: Tensor) -> Batch:
+        """Return the batch of these images with these choices, as `plan` gives them.
 
-        Tensor code alone, which torch.compile and CUDA graphs can take in; of a streamed set, a gather on the host
-        comes before it, which a compiler leaves out and a graph can't hold.
+        This is tensor code that torch.compile and CUDA graphs can include. Only for a streamed set the pixels are first
+        gathered on the host, which isn't compiled and can't be part of a graph.
         """
         pixels = self._gather(indices) if self.streamed else self._pixels.index_select(0, indices)
         return Batch(
-            self.augmentation.apply(pixels, drawn, self._shift, self._scale),
+            self.augmentation.apply(pixels, choices, self._shift, self._scale),
             self._labels.index_select(0, indices.to(self.device, non_blocking=True)),
         )
 
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
-    def _gather(self, indices: Tensor) -> Tensor:
-        """Pixels from the host through two pinned buffers in turn: the host runs ahead while the device works."""
+    def _gather_from_host(self, indices: Tensor) -> Tensor:
+        """Copy pixels from the host through two pinned buffers in turn, so that it needn't wait for the device."""
         if not self._buffers or len(indices) > len(self._buffers[0][0]):
             shape = (max(len(indices), self.size // self.world), *self._pixels.shape[1:])
             self._buffers = [
@@ -130,7 +136,7 @@ class Batches:
             ]
         self._buffers.reverse()
         buffer, copied = self._buffers[0]
-        copied.synchronize()  # the copy of two calls ago has left this buffer
+        copied.synchronize()  # until the copy that last used this buffer is done
         rows = buffer[: len(indices)]
         torch.index_select(self._pixels, 0, indices.cpu(), out=rows)
         on_device = rows.to(self.device, non_blocking=True)
@@ -139,4 +145,5 @@ class Batches:
 
 
 def _memory(device: torch.device) -> int:
+    """Return the bytes of memory that the GPU has."""
     return torch.cuda.get_device_properties(device).total_memory

@@ -1,4 +1,8 @@
-"""A data set decoded once and kept as plain arrays on disk, which open at once as memory maps."""
+"""Data sets that have been decoded once and are kept as plain arrays on disk, opened as memory maps.
+
+In a data folder, `decoded/NAME` holds `set.json`, its description, and for each of train and test the files
+`PART.pixels` (uint8), `PART.labels` and perhaps `PART.coarse` (int64).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from rkcnn.data.read.part import Part
+from rkcnn.data.read.labelled_pixels import LabelledPixels
+from rkcnn.data.sets import DataSet
 from rkcnn.error import InputError
 
 FORMAT = 1
@@ -24,10 +29,10 @@ _BLOCK = 4096  # images written at once
 
 
 @dataclass
-class Stored:
-    """One part as it lies on disk: files NAME.pixels (N, C, H, W), .labels and perhaps .coarse (int64)."""
+class PartDescription:
+    """The shape, checksums and statistics of a decoded training or test set."""
 
-    shape: list[int]  # N, H, W, C, as the checksum has it
+    shape: list[int]  # N, H, W, C, the order in which the checksum sees the pixels; on disk it is N, C, H, W
     pixels: str = ""  # sha256
     labels: str = ""
     coarse: str = ""
@@ -36,10 +41,10 @@ class Stored:
 
 
 @dataclass
-class Catalogue:
-    """What a stored set's own description, `set.json`, says."""
+class SetDescription:
+    """The content of `set.json`."""
 
-    parts: dict[str, Stored]
+    parts: dict[str, PartDescription]  # train and test
     classes: list[str]
     verified: bool
     source: str
@@ -47,29 +52,32 @@ class Catalogue:
     format: int = FORMAT
 
 
-def write(
-    root: Path, owner: str, parts: Iterable[tuple[str, Part]], classes: list[str], source: str
-) -> tuple[Path, Catalogue]:
-    """Writes parts to a temporary folder in `root`, named for the lock's owner; a failure leaves nothing."""
+def write_parts(
+    root: Path, owner: str, parts: Iterable[tuple[str, LabelledPixels]], classes: list[str], source: str
+) -> tuple[Path, SetDescription]:
+    """Write the images of train and test to a temporary folder in `root`, and return it with its description.
+
+    `owner` names the folder for `clear_leftovers`; `source` says where the images come from. A failure leaves nothing.
+    """
     folder = Path(tempfile.mkdtemp(prefix=f".decoding-{owner}-", dir=root))
     try:
         with ExitStack() as files:
-            written: dict[str, _Writing] = {}
-            for name, part in parts:
-                if name not in written:
-                    written[name] = _Writing(folder, name, part, files)
-                written[name].add(part, len(classes))
-            stored = {name: writing.finish(len(classes)) for name, writing in written.items()}
+            writers: dict[str, _PartWriter] = {}
+            for name, images in parts:
+                if name not in writers:
+                    writers[name] = _PartWriter(folder, name, images, files)
+                writers[name].add(images, len(classes))
+            described = {name: writer.finish(len(classes)) for name, writer in writers.items()}
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return folder, Catalogue(stored, classes, verified=False, source=source)
+    return folder, SetDescription(described, classes, verified=False, source=source)
 
 
-def keep(folder: Path, catalogue: Catalogue, final: Path) -> None:
-    """Gives a written set its description and its name, in place of any older one."""
+def move_into_place(folder: Path, description: SetDescription, final: Path) -> None:
+    """Write the description into a folder that `write_parts` made and rename it to `final`, replacing an older one."""
     try:
-        (folder / "set.json").write_text(json.dumps(asdict(catalogue), indent=1))
+        (folder / "set.json").write_text(json.dumps(asdict(description), indent=1))
         folder.chmod(0o755)  # mkdtemp made it private
         if final.exists():
             shutil.rmtree(final)
@@ -80,29 +88,29 @@ def keep(folder: Path, catalogue: Catalogue, final: Path) -> None:
 
 
 def clear_leftovers(root: Path, owner: str) -> None:
-    """Removes what a killed process left half-written; call it holding the owner's lock."""
+    """Remove what a killed process left half-written; the caller must hold the owner's lock."""
     for folder in root.glob(f".decoding-{owner}-*"):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def catalogue_of(folder: Path) -> Catalogue | None:
-    """The description of a stored set; None if there is none that can be used."""
+def read_description(folder: Path) -> SetDescription | None:
+    """Return the description of a decoded set; None if it is missing or damaged, or if a file is not complete."""
     try:
         content: dict[str, Any] = json.loads((folder / "set.json").read_text())
         if content.get("format") != FORMAT:
             return None
-        content["parts"] = {name: Stored(**part) for name, part in content["parts"].items()}
-        catalogue = Catalogue(**content)
-        whole = {"train", "test"} <= set(catalogue.parts) and all(
-            _is_whole(folder, name, part) for name, part in catalogue.parts.items()
+        content["parts"] = {name: PartDescription(**part) for name, part in content["parts"].items()}
+        description = SetDescription(**content)
+        complete = {"train", "test"} <= set(description.parts) and all(
+            _is_complete(folder, name, part) for name, part in description.parts.items()
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    return catalogue if whole else None
+    return description if complete else None
 
 
-def _is_whole(folder: Path, name: str, part: Stored) -> bool:
-    """Whether each file of the part is there, as long as its shape says."""
+def _is_complete(folder: Path, name: str, part: PartDescription) -> bool:
+    """Return whether each file of the part exists and is as long as its shape says."""
     if len(part.shape) != 4 or not all(type(size) is int and size > 0 for size in part.shape):
         return False
     if not len(part.mean) == len(part.std) == part.shape[3] or not all(map(math.isfinite, part.mean + part.std)):
@@ -113,18 +121,49 @@ def _is_whole(folder: Path, name: str, part: Stored) -> bool:
     return all((folder / f"{name}.{kind}").stat().st_size == size for kind, size in sizes.items())
 
 
+def find_verified(data: DataSet, folders: Iterable[Path]) -> tuple[Path, SetDescription] | None:
+    """Return the decoded copy of a set in the first of these data folders that has one with the published checksums."""
+    for folder in folders:
+        path = folder / "decoded" / data.decoded
+        description = read_description(path)
+        if description is not None and description.verified and not list_differences(data, description):
+            return path, description
+    return None
+
+
+def list_differences(data: DataSet, description: SetDescription) -> list[str]:
+    """Return what of a decoded set isn't as published: its shapes, and every checksum that is known."""
+    differences = []
+    for name, content in (("train", data.train), ("test", data.test)):
+        part = description.parts[name]
+        if part.shape != [content.images, *data.shape]:
+            differences.append(f"{name} shape {part.shape}")
+        known = {"pixels": content.pixels, "labels": content.labels, "coarse": content.coarse}
+        differences += [f"{name} {kind} sha256" for kind, sha in known.items() if sha and getattr(part, kind) != sha]
+    return differences
+
+
+def read_test_labels(data: DataSet, folders: Iterable[Path]) -> NDArray[np.int64] | None:
+    """Return the test labels (N,) of a set if one of these data folders has a decoded and verified copy of it."""
+    found = find_verified(data, folders)
+    return _read_labels(found[0], "test", data.coarse) if found else None
+
+
 def open_part(folder: Path, name: str, shape: list[int], coarse: bool) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Pixels (N, C, H, W) as a memory map whose writes never reach the file, and labels."""
+    """Return the pixels (N, C, H, W), as a memory map whose writes never reach the file, and the labels."""
     count, height, width, channels = shape
     pixels = np.memmap(folder / f"{name}.pixels", np.uint8, "c", shape=(count, channels, height, width))
-    labels = np.fromfile(folder / f"{name}.{'coarse' if coarse else 'labels'}", np.int64)
-    return pixels, labels
+    return pixels, _read_labels(folder, name, coarse)
 
 
-class _Writing:
-    """One part being written, hashed and measured as it goes by."""
+def _read_labels(folder: Path, name: str, coarse: bool) -> NDArray[np.int64]:
+    return np.fromfile(folder / f"{name}.{'coarse' if coarse else 'labels'}", np.int64)
 
-    def __init__(self, folder: Path, name: str, first: Part, files: ExitStack) -> None:
+
+class _PartWriter:
+    """Writes the images of train or test, and takes their checksum and statistics on the way."""
+
+    def __init__(self, folder: Path, name: str, first: LabelledPixels, files: ExitStack) -> None:
         self._shape = first.pixels.shape[1:]
         self._pixels: BinaryIO = files.enter_context((folder / f"{name}.pixels").open("wb"))
         self._folder, self._name = folder, name
@@ -133,37 +172,37 @@ class _Writing:
         self._labels: list[NDArray[np.int64]] = []
         self._coarse: list[NDArray[np.int64]] = []
 
-    def add(self, part: Part, classes: int) -> None:
-        if part.pixels.shape[1:] != self._shape:
-            raise InputError(f"{part.where}: images are {part.pixels.shape[1:]}, and those before {self._shape}")
-        if part.labels.min() < 0 or part.labels.max() >= classes:
-            given = f"{part.labels.min()} to {part.labels.max()}"
-            raise InputError(f"{part.where}: labels run from {given}, and must be 0 to {classes - 1}")
-        for start in range(0, len(part.pixels), _BLOCK):
-            block = np.ascontiguousarray(part.pixels[start : start + _BLOCK])
+    def add(self, images: LabelledPixels, classes: int) -> None:
+        if images.pixels.shape[1:] != self._shape:
+            raise InputError(f"{images.where}: images are {images.pixels.shape[1:]}, and those before {self._shape}")
+        if images.labels.min() < 0 or images.labels.max() >= classes:
+            given = f"{images.labels.min()} to {images.labels.max()}"
+            raise InputError(f"{images.where}: labels run from {given}, and must be 0 to {classes - 1}")
+        for start in range(0, len(images.pixels), _BLOCK):
+            block = np.ascontiguousarray(images.pixels[start : start + _BLOCK])
             self._sha256.update(block.data)
             self._pixels.write(np.ascontiguousarray(block.transpose(0, 3, 1, 2)).data)
             for channel, counts in enumerate(self._counts):
                 counts += np.bincount(block[..., channel].ravel(), minlength=256)
-        self._labels.append(part.labels.astype(np.int64))
-        if part.coarse is not None:
-            self._coarse.append(part.coarse.astype(np.int64))
+        self._labels.append(images.labels.astype(np.int64))
+        if images.coarse is not None:
+            self._coarse.append(images.coarse.astype(np.int64))
 
-    def finish(self, classes: int) -> Stored:
+    def finish(self, classes: int) -> PartDescription:
         self._pixels.flush()
         labels = np.concatenate(self._labels)
-        stored = Stored([len(labels), *self._shape], self._sha256.hexdigest(), _hash(labels, classes))
+        described = PartDescription([len(labels), *self._shape], self._sha256.hexdigest(), _hash(labels, classes))
         labels.tofile(self._folder / f"{self._name}.labels")
         if self._coarse:
             coarse = np.concatenate(self._coarse)
-            stored.coarse = _hash(coarse, classes)
+            described.coarse = _hash(coarse, classes)
             coarse.tofile(self._folder / f"{self._name}.coarse")
         values = np.arange(256) / 255
         for counts in self._counts:
             mean = float(counts @ values / counts.sum())
-            stored.mean.append(mean)
-            stored.std.append(float((counts @ (values - mean) ** 2 / counts.sum()) ** 0.5))
-        return stored
+            described.mean.append(mean)
+            described.std.append(float((counts @ (values - mean) ** 2 / counts.sum()) ** 0.5))
+        return described
 
 
 def _hash(labels: NDArray[np.int64], classes: int) -> str:

@@ -1,4 +1,4 @@
-"""Contact sheets: a row of pictures a class under the set's statistics, or chosen pictures with a line for each."""
+"""Contact sheets: a row of images for each class, or chosen images, each with a line of text under it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LINE, _GAP, _NAME = 18, 4, 220  # pixels
 
 
 def describe(images: Images) -> list[str]:
-    """What the set is, as lines of text: size, content, measured and applied statistics."""
+    """Return lines of text about the set: its size, the measured and applied statistics, and its checksums."""
     count, channels, height, width = images.pixels.shape
     totals = torch.zeros(channels, 256, dtype=torch.int64)
     for start in range(0, count, 4096):  # a memory map larger than memory stays on disk
@@ -43,13 +43,12 @@ def describe(images: Images) -> list[str]:
         f"{len(images.classes)} classes of {int(by_class.min())} to {int(by_class.max())}",
         f"measured mean {_row(mean.tolist())}, deviation {_row(std.tolist())}",
         f"normalised by mean {_row(images.mean)}, deviation {_row(images.std)}",
-        f"{'content as published' if images.verified else 'UNVERIFIED content'}, "
-        f"pixels sha256 {images.pixels_sha256[:16]}, labels sha256 {images.labels_sha256[:16]}",
+        f"{images.origin}, pixels sha256 {images.pixels_sha256[:16]}, labels sha256 {images.labels_sha256[:16]}",
     ]
 
 
 def draw_sheet(images: Images) -> Image:
-    """The sheet: the first pictures of each class in the set's order, enlarged to 48 pixels or more."""
+    """Draw the first 12 images of each class, enlarged to 48 pixels or more, below what `describe` says."""
     from PIL import Image, ImageDraw, ImageFont
 
     cell_width, cell_height = _cell(images)
@@ -66,12 +65,12 @@ def draw_sheet(images: Images) -> Image:
         y = top + label * max(cell_height, _LINE)
         pen.text((_GAP, y), f"{images.classes[label][:28]} ({len(members)})", fill="black", font=font)
         for column, index in enumerate(members[:COLUMNS].tolist()):
-            sheet.paste(_picture(images, index), (_NAME + column * cell_width, y))
+            sheet.paste(_enlarge(images, index), (_NAME + column * cell_width, y))
     return sheet
 
 
 def draw_chosen(images: Images, chosen: Sequence[tuple[int, str]], lines: Sequence[str]) -> Image:
-    """The pictures of those indices, each with a line under it, below some lines about them all."""
+    """Draw the images `chosen`, each an index and the text to write under it, below some lines about all of them."""
     from PIL import Image, ImageDraw, ImageFont
 
     font = ImageFont.load_default(size=12)
@@ -85,21 +84,21 @@ def draw_chosen(images: Images, chosen: Sequence[tuple[int, str]], lines: Sequen
     sheet = Image.new("RGB", (width, top + rows * cell_height + _GAP), "white")
     pen = ImageDraw.Draw(sheet)
     _write(pen, lines, font)
-    for place, (index, text) in enumerate(chosen):
-        x, y = _GAP + place % COLUMNS * cell_width, top + place // COLUMNS * cell_height
-        sheet.paste(_picture(images, index), (x, y))
+    for number, (index, text) in enumerate(chosen):
+        x, y = _GAP + number % COLUMNS * cell_width, top + number // COLUMNS * cell_height
+        sheet.paste(_enlarge(images, index), (x, y))
         pen.text((x, y + cell_height - _LINE - _GAP), text, fill="black", font=font)
     return sheet
 
 
 def save_sheet(sheet: Image, path: Path) -> None:
-    """Writes a sheet as PNG under its name at once, or not at all; replaces nothing but a regular file."""
+    """Write a sheet as PNG, completely or not at all; only a regular file is replaced."""
     if path.suffix.lower() != ".png":
-        raise InputError(f"-o {path}: a sheet is a PNG file; give a name that ends in .png")
+        raise InputError(f"{path}: a sheet is a PNG file; give a name that ends in .png")
     if os.path.lexists(path) and not os.path.isfile(path):
-        raise InputError(f"-o {path}: something that is no regular file is there; give the name of a new file")
+        raise InputError(f"{path}: exists and is not a regular file; give the name of a new file")
     with (
-        writing_to(path, "give another file with -o"),
+        writing_to(path, "give another file"),
         tempfile.TemporaryDirectory(prefix=".sheet-", dir=path.parent) as folder,
     ):
         sheet.save(Path(folder) / "sheet.png", format="PNG")
@@ -107,23 +106,24 @@ def save_sheet(sheet: Image, path: Path) -> None:
 
 
 def _scale(images: Images) -> int:
+    """Return how many times an image is enlarged."""
     return max(1, -(-48 // max(images.pixels.shape[2:])))
 
 
 def _cell(images: Images) -> tuple[int, int]:
-    """Width and height of an enlarged picture with its gap."""
+    """Return the width and height of an enlarged image with its gap, in pixels."""
     height, width = images.pixels.shape[2:]
     return width * _scale(images) + _GAP, height * _scale(images) + _GAP
 
 
-def _picture(images: Images, index: int) -> Image:
+def _enlarge(images: Images, index: int) -> Image:
     from PIL import Image
 
     channels, height, width = images.pixels.shape[1:]
     pixels = images.pixels[index].permute(1, 2, 0).contiguous().numpy()
-    picture = Image.fromarray(pixels[..., 0] if channels == 1 else pixels)
+    image = Image.fromarray(pixels[..., 0] if channels == 1 else pixels)
     scale = _scale(images)
-    return picture.resize((width * scale, height * scale), Image.Resampling.NEAREST)
+    return image.resize((width * scale, height * scale), Image.Resampling.NEAREST)
 
 
 def _write(pen: ImageDraw, lines: Sequence[str], font: Font) -> None:

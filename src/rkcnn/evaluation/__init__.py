@@ -1,1 +1,1 @@
-"""Questions asked of a trained network."""
+"""Evaluates trained networks: predictions, metrics with their intervals and tests, weight files and GPU memory."""

@@ -1,6 +1,6 @@
-"""GPU memory of a fresh process that infers one image.
+"""Measures the GPU memory of a new process that runs a network on one image.
 
-The parent does nothing on the GPU but ask its driver. The child is
+The parent only asks the driver how much memory is in use. The child, which does the work, is
 `python -m rkcnn.evaluation.memory SPEC CLASSES CHANNELS HEIGHT WIDTH DEVICE`.
 """
 
@@ -23,52 +23,52 @@ if TYPE_CHECKING:
     import torch
 
 CHILD = (sys.executable, "-m", "rkcnn.evaluation.memory")
-TOLERANCE = 4 * MIB  # by which the GPU's memory may differ after the process from before it
-PATIENCE = 20  # times WAIT that the driver is given to take back a process's memory
-WAIT = 0.5
+TOLERANCE = 4 * MIB  # how much the memory in use may differ before and after the child
+WAIT = 0.5  # seconds between two questions whether the driver has taken the child's memory back
+MOST_WAITS = 20
 
 
-class Measured(NamedTuple):
-    """Bytes; `counted` says how the driver's came about.
+class MemoryUse(NamedTuple):
+    """The memory of one process on a GPU, in bytes."""
 
-    process: as the driver lists it; device: the GPU's memory in use with the process minus that before it.
-    """
-
-    driver: int  # with the CUDA context
+    driver: int  # as the driver counts it, with the CUDA context
     reserved: int  # the most that torch held
     allocated: int  # the most that tensors took
-    counted: str
+    counted: str  # "process": as the driver lists it; "device": memory in use on the GPU with the process minus before
     gpu: Gpu
 
 
-def measure_memory(spec: str, classes: int, shape: tuple[int, int, int], device: str = "cuda") -> Measured:
-    """Of a network for images of (H, W, C); one sentence where another process got in the way."""
+def measure_memory(spec: str, classes: int, shape: tuple[int, int, int], device: str = "cuda") -> MemoryUse:
+    """Return the memory that a new process needs to run a network on one image of shape (H, W, C).
+
+    Raises InputError where another process changed the memory of the GPU meanwhile.
+    """
     if not re.fullmatch(r"cuda(:\d+)?", device):
-        raise InputError(f"device {device!r} given; memory is measured on cuda or cuda:N")
+        raise InputError(f"`device={device}` given; memory is measured on cuda or cuda:N")
     before, others = list_gpus(), list_processes()
-    with _infer_in_child(spec, classes, shape, device) as (process, told):
-        gpu = _find_gpu(before, told["uuid"])
+    with _infer_in_child(spec, classes, shape, device) as (process, report):
+        gpu = _find_gpu(before, report["uuid"])
         during, processes = list_gpus()[gpu.uuid].used, list_processes()
     key = gpu.uuid, process
     if key in processes and key not in others:  # a container's process ids may be those of others outside it
-        return Measured(processes[key], told["reserved"], told["allocated"], "process", gpu)
-    after, taken = _settle(gpu), during - gpu.used
-    if abs(after - gpu.used) > TOLERANCE or taken < told["reserved"]:
+        return MemoryUse(processes[key], report["reserved"], report["allocated"], "process", gpu)
+    after, taken = _wait_for_release(gpu), during - gpu.used
+    if abs(after - gpu.used) > TOLERANCE or taken < report["reserved"]:
         raise InputError(
             f"something else changed the memory of {gpu.name} while {spec} was measured ({gpu.used // MIB} MiB in use "
             f"before, {during // MIB} during, {after // MIB} after); stop it and measure again"
         )
-    return Measured(taken, told["reserved"], told["allocated"], "device", gpu)
+    return MemoryUse(taken, report["reserved"], report["allocated"], "device", gpu)
 
 
 @contextmanager
 def _infer_in_child(
     spec: str, classes: int, shape: tuple[int, int, int], device: str
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Its process id and what it says of itself; it lives, and holds its memory, until the block ends."""
+    """Start the child and yield its process id and its report; it keeps its memory until the block ends."""
     height, width, channels = shape
-    words = [*CHILD, spec, *map(str, (classes, channels, height, width)), device]
-    with TemporaryFile("w+") as errors, Popen(words, stdin=PIPE, stdout=PIPE, stderr=errors, text=True) as child:
+    command = [*CHILD, spec, *map(str, (classes, channels, height, width)), device]
+    with TemporaryFile("w+") as errors, Popen(command, stdin=PIPE, stdout=PIPE, stderr=errors, text=True) as child:
         assert child.stdout is not None
         line = next((line for line in child.stdout if line.startswith("{")), None)
         if line is None:
@@ -76,20 +76,22 @@ def _infer_in_child(
             errors.seek(0)
             why = (errors.read().strip().splitlines() or [f"its process ended with code {child.returncode}"])[-1]
             raise InputError(f"{spec} can't be measured on {device}: {why}")
-        yield child.pid, json.loads(line)  # Popen's end closes stdin, which ends the child, and waits for it
+        yield child.pid, json.loads(line)  # afterwards Popen closes stdin, which ends the child, and waits for it
 
 
 def _find_gpu(gpus: dict[str, Gpu], uuid: str) -> Gpu:
-    """torch gives the uuid without the driver's GPU- in front."""
+    """Return the GPU with that uuid, which torch gives without the driver's GPU- in front."""
     for gpu in gpus.values():
         if gpu.uuid.lower().removeprefix("gpu-") == uuid.lower().removeprefix("gpu-"):
             return gpu
-    raise InputError(f"nvidia-smi doesn't list the GPU {uuid} that torch took; measure on one that it lists, whole")
+    raise InputError(
+        f"nvidia-smi doesn't list the GPU {uuid} that torch used; measure on one that it lists, not on a part of one"
+    )
 
 
-def _settle(gpu: Gpu) -> int:
-    """What is in use once the process is gone, which the driver may notice late."""
-    for _ in range(PATIENCE):
+def _wait_for_release(gpu: Gpu) -> int:
+    """Wait until the driver has taken back the memory of the ended child; return the bytes then in use."""
+    for _ in range(MOST_WAITS):
         used = list_gpus()[gpu.uuid].used
         if abs(used - gpu.used) <= TOLERANCE:
             break
@@ -98,13 +100,13 @@ def _settle(gpu: Gpu) -> int:
 
 
 def infer(spec: str, classes: int, shape: tuple[int, int, int], device: torch.device) -> dict[str, Any]:
-    """One image through a network in eval mode; what torch took for it, in bytes, and which GPU that was."""
+    """Run a network on one image in evaluation mode; return the bytes that torch used, and the uuid of the GPU."""
     import torch
 
     from rkcnn.model.create import create_model
 
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False  # fp32, as the paper's recipes
-    torch.manual_seed(0)  # solvers with a tolerance go by the weights and the image
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False  # fp32, as in the paper's recipes
+    torch.manual_seed(0)  # how long a solver with a tolerance takes depends on the weights and the image
     height, width, channels = shape
     network = create_model(spec, classes, channels).to(device).eval()
     with torch.no_grad():
@@ -117,19 +119,19 @@ def infer(spec: str, classes: int, shape: tuple[int, int, int], device: torch.de
     }
 
 
-def main(words: Sequence[str]) -> None:
-    """The child: infer, say what it took, and live on until standard input ends."""
+def main(arguments: Sequence[str]) -> None:
+    """Run as the child: infer, print the report, and keep the memory until standard input closes."""
     import torch
 
-    spec, classes, channels, height, width, name = words
+    spec, classes, channels, height, width, name = arguments
     device, count = torch.device(name), torch.cuda.device_count()
     if (device.index or 0) >= count:
         sys.exit(f"torch {torch.__version__} sees {count} GPUs here; name one of them, or measure on another machine")
     try:
-        told = infer(spec, int(classes), (int(height), int(width), int(channels)), device)
+        report = infer(spec, int(classes), (int(height), int(width), int(channels)), device)
     except InputError as error:
         sys.exit(str(error))
-    print(json.dumps(told), flush=True)
+    print(json.dumps(report), flush=True)
     sys.stdin.read()
 
 

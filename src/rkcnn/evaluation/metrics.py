@@ -1,4 +1,4 @@
-"""How good predictions are."""
+"""Metrics of predictions: error with its interval, confusion matrix, calibration, and the worst mistakes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BINS = 15  # of confidence, for the calibration error (Guo et al. 2017)
 
 
 class Mistake(NamedTuple):
-    """An image of a class, the class it was taken for, and how surely."""
+    """A misclassified image: its index, its class, the class it was taken for, and the probability given to that."""
 
     image: int
     label: int
@@ -24,28 +24,26 @@ class Mistake(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """Errors are fractions; `confusion[i][j]` counts images of class i taken for j; `worst` are the mistakes, the
-    surest first.
-    """
+class Metrics:
+    """How good the predictions for a set of images are; errors are fractions."""
 
     images: int
     wrong: int
     error: float
-    interval: tuple[float, float]
+    interval: tuple[float, float]  # Wilson's, of the error, at 95 %
     class_errors: tuple[float | None, ...]  # None for a class without images
-    confusion: tuple[tuple[int, ...], ...]
-    nll: float
-    ece: float
-    worst: tuple[Mistake, ...]
+    confusion: tuple[tuple[int, ...], ...]  # [i][j] counts images of class i taken for class j
+    nll: float  # mean negative log-likelihood
+    ece: float  # expected calibration error
+    worst: tuple[Mistake, ...]  # all mistakes, those with the highest probability first
 
     def as_dict(self) -> dict[str, Any]:
-        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**found, "worst": [mistake._asdict() for mistake in self.worst]}
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**values, "worst": [mistake._asdict() for mistake in self.worst]}
 
 
-def judge(logits: Tensor, labels: Tensor, classes: int) -> Judgement:
-    """Everything about (N, classes) logits for (N,) labels."""
+def measure(logits: Tensor, labels: Tensor, classes: int) -> Metrics:
+    """Return the metrics of (N, classes) logits for (N,) labels."""
     logits, labels = logits.double().cpu(), labels.cpu()
     probability, predicted = logits.softmax(1).max(1)
     right = predicted == labels
@@ -54,7 +52,7 @@ def judge(logits: Tensor, labels: Tensor, classes: int) -> Judgement:
     wrong = int((~right).sum())
     mistaken = (~right).nonzero().flatten()
     mistaken = mistaken[probability[mistaken].argsort(descending=True, stable=True)]
-    return Judgement(
+    return Metrics(
         images=len(labels),
         wrong=wrong,
         error=wrong / len(labels),
@@ -68,7 +66,7 @@ def judge(logits: Tensor, labels: Tensor, classes: int) -> Judgement:
 
 
 def calibration_error(probability: Tensor, right: Tensor) -> float:
-    """Mean |confidence - accuracy| over equal bins of confidence, weighted by their images."""
+    """Return the mean of |confidence - accuracy| over equal bins of confidence, weighted by their images."""
     bins = (probability * BINS).ceil().long().clamp(1, BINS) - 1
     gap = torch.zeros(BINS, dtype=torch.float64).index_add_(0, bins, probability - right.double())
     return float(gap.abs().sum() / len(right))

@@ -1,4 +1,4 @@
-"""What a network says of every image of a set."""
+"""Predictions of a network for every image of a set."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from torch import Tensor, nn
 from rkcnn.data.batches import Batches
 from rkcnn.data.images import Images
 
-BATCH = 1000  # the ODE-Net script's; results do not depend on it but for the paper's abm row (SPEC 4)
+BATCH = 1000  # as in the ODE-Net script; only the paper's abm row depends on it (docs/spec.md, 4)
 
 
 class Predictor:
-    """A set of images held on the device, to be asked about again and again."""
+    """Holds a set of images on a device and predicts their classes with any network, as often as needed."""
 
     def __init__(self, images: Images, device: torch.device, precision: str = "fp32", batch: int = BATCH) -> None:
         self.images, self.device, self.precision = images, device, precision
@@ -20,20 +20,20 @@ class Predictor:
 
     @torch.no_grad()
     def logits(self, network: nn.Module) -> Tensor:
-        """float32 (N, classes) on the device, in the order of the images; the network is left as it was."""
+        """Return float32 (N, classes) logits on the device, in the order of the images; the network stays unchanged."""
         training = network.training
         network.eval()
-        found = []
+        logits = []
         for batch in self.batches.epoch(0):
             with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16"):
-                found.append(network(batch.pixels).float())
+                logits.append(network(batch.pixels).float())
         network.train(training)
-        return torch.cat(found)
+        return torch.cat(logits)
 
     def predictions(self, network: nn.Module) -> Tensor:
-        """int64 (N,): the class of the largest logit."""
+        """Return int64 (N,) classes, those of the largest logits."""
         return self.logits(network).argmax(1)
 
     def error(self, predictions: Tensor) -> float:
-        """The share that is wrong."""
+        """Return the fraction of the predictions that is wrong."""
         return float((predictions.cpu() != self.images.labels).double().mean())

@@ -1,4 +1,4 @@
-"""Trained weights: a file that says what it is, and the network out of it."""
+"""Weight files: trained weights with a description of the network, so that a file is enough to use it."""
 
 from __future__ import annotations
 
@@ -17,28 +17,35 @@ from rkcnn.run_folder import WEIGHTS, is_checkpoint
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What a weight file says of itself: enough to use it, and no time or path, so that equal runs are equal files."""
+class ModelCard:
+    """The description of a network in its weight file: what is needed to build it and to feed it images.
 
-    network: str
+    It holds no time and no path, so that equal runs give equal files.
+    """
+
+    network: str  # full name
     channels: int
-    size: tuple[int, int]
+    size: tuple[int, int]  # height and width
     classes: tuple[str, ...]
-    mean: tuple[float, ...]
+    mean: tuple[float, ...]  # of pixel / 255, one for each channel
     std: tuple[float, ...]
 
     @staticmethod
-    def of(network: str, images: Images) -> Facts:
-        """A network that was trained on such images."""
+    def of(network: str, images: Images) -> ModelCard:
+        """Return the card of a network that was trained on these images."""
         _, channels, height, width = images.pixels.shape
-        return Facts(network, channels, (height, width), images.classes, images.mean, images.std)
+        return ModelCard(network, channels, (height, width), images.classes, images.mean, images.std)
 
     def as_metadata(self) -> dict[str, str]:
+        """Return the card as metadata of a safetensors file."""
         return {"rkcnn": json.dumps(asdict(self))}
 
-    def fit(self, images: Images) -> Images:
-        """The images, normalised as those the network was trained on; a sentence if they are not of that kind."""
-        theirs = Facts.of(self.network, images)
+    def prepare(self, images: Images) -> Images:
+        """Return the images with the normalisation that the network was trained with.
+
+        Raises InputError if their channels, size or classes are not those of the network.
+        """
+        theirs = ModelCard.of(self.network, images)
         for given, wanted in (
             (_many(theirs.channels, "channel", "s"), _many(self.channels, "channel", "s")),
             ("images of {} x {}".format(*theirs.size), "images of {} x {}".format(*self.size)),
@@ -47,34 +54,34 @@ class Facts:
         ):
             if given != wanted:
                 raise InputError(
-                    f"{images.name} doesn't fit {self.network}: it has {given}, and the network learnt {wanted}"
+                    f"{images.name} doesn't fit {self.network}: it has {given}, and the network was trained on {wanted}"
                 )
         return replace(images, mean=self.mean, std=self.std)
 
 
-def read_weights(path: Path) -> tuple[nn.Module, Facts]:
-    """The network of a weight file, ready to be asked, and what the file says of it."""
+def read_weights(path: Path) -> tuple[nn.Module, ModelCard]:
+    """Return the network of a weight file in evaluation mode, and its card."""
     try:
         with safe_open(path, framework="pt") as file:
-            told = (file.metadata() or {}).get("rkcnn")
+            card_json = (file.metadata() or {}).get("rkcnn")
             state: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         raise InputError(f"{path} can't be read as weights: {error}") from None
-    if told is None:
+    if card_json is None:
         what = "a checkpoint" if is_checkpoint(path.name) else "not a weight file of rkcnn"
         raise InputError(f"{path} is {what}; give a finished run's folder or its {WEIGHTS}")
     try:
-        given: dict[str, Any] = json.loads(told)
-        given |= {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
-        facts = Facts(**given)
-        network = create_model(facts.network, len(facts.classes), facts.channels)
+        values: dict[str, Any] = json.loads(card_json)
+        values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+        card = ModelCard(**values)
+        network = create_model(card.network, len(card.classes), card.channels)
     except (ValueError, TypeError, AttributeError) as error:
-        raise InputError(f"{path} doesn't say of which network it is: {error}") from None
+        raise InputError(f"{path} doesn't say which network it holds: {error}") from None
     try:
         network.load_state_dict(state)
     except RuntimeError:
-        raise InputError(f"{path} says it is of {facts.network}, and holds weights of another network") from None
-    return network.eval(), facts
+        raise InputError(f"{path} says that it holds {card.network}, but its weights are of another network") from None
+    return network.eval(), card
 
 
 def _many(number: int, noun: str, ending: str) -> str:

@@ -164,7 +164,7 @@ def _why_no_graph(trainer: Trainer) -> str:
 def _why_not_compiled(trainer: Trainer) -> str:
     if trainer.solver_stats:
         return "the data decides how long the solver takes"
-    if any(isinstance(module, BatchNorm) and module.whole is not None for module in trainer.network.modules()):
+    if any(isinstance(module, BatchNorm) and module.reducer is not None for module in trainer.network.modules()):
         return "batch norms wait for other ranks"
     if trainer.device.type != "cuda" and not any(map(shutil.which, ("c++", "g++", "clang++", "cl"))):
         return "torch.compile needs a C++ compiler"

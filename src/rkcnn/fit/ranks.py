@@ -47,13 +47,13 @@ class RankReducer(BatchReducer):
     def sum(self, part: Tensor) -> Tensor:
         return _Sum.apply(part)
 
-    def most(self, part: Tensor) -> Tensor:
+    def max(self, part: Tensor) -> Tensor:
         largest = part.nan_to_num(nan=torch.inf)  # the maximum of a NaN would depend on the order of the ranks
         dist.all_reduce(largest, dist.ReduceOp.MAX)
         return largest
 
-    def every(self, verdict: Tensor) -> bool:
-        return not bool(self.most((~verdict).any().float()))
+    def all(self, condition: Tensor) -> bool:
+        return not bool(self.max((~condition).any().float()))
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,12 @@ class Ranks:
         """
         if self.world == 1:
             return network
-        whole = RankReducer()
+        reducer = RankReducer()
         for module in network.modules():
             if isinstance(module, OdePeriod):
-                module.solver = replace(module.solver, whole=whole)
+                module.solver = replace(module.solver, reducer=reducer)
             elif isinstance(module, BatchNorm) and sync_norm:
-                module.whole = whole
+                module.reducer = reducer
         self.wrapped.append(DistributedDataParallel(network))
         return self.wrapped[-1]
 
@@ -110,7 +110,7 @@ class Ranks:
 
     def largest(self, value: int) -> int:
         """Return the largest value of any rank. It is exchanged by the CPUs, so that no GPU is waited for."""
-        return int(RankReducer().most(torch.tensor(float(value)))) if self.world > 1 else value
+        return int(RankReducer().max(torch.tensor(float(value)))) if self.world > 1 else value
 
     def from_rank_0(self, act: Callable[[], T]) -> T:
         """Call `act` on rank 0 alone and return its result on every rank; an InputError is raised on every rank."""

@@ -59,7 +59,9 @@ class Trainer:
         self.epoch = self.step = 0
         self.seconds = 0.0  # of training steps in this epoch so far
         periods = [module for module in self.network.modules() if isinstance(module, Period)]
-        self.solver_stats: list[SolverStats] = [period.tally for period in periods if period.tally is not None]
+        self.solver_stats: list[SolverStats] = [
+            period.solver_stats for period in periods if period.solver_stats is not None
+        ]
         self.lr = torch.zeros((), device=device)
         self.totals = torch.zeros(4, dtype=torch.float64, device=device)
 

@@ -1,1 +1,1 @@
-"""One forward pass: specifications, the one frame, its steps, and what they cost."""
+"""The networks: their names, the frame they share, the steps that set them apart, and what they cost."""

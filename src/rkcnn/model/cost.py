@@ -1,4 +1,4 @@
-"""What a network costs, exactly, without running it: all on the meta device."""
+"""What a network costs, counted exactly on the meta device, where nothing is computed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from rkcnn.model.period import PaperCharge, Period
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of one image.
+    """What one image costs.
 
-    flops            2 x multiply-accumulate of convolutions and linear layers; where the count of evaluations
-                     depends on the data (not `exact`), the least that any data can take
-    paper_flops      in the paper's own convention (SPEC 2), None where it has none for this network
+    params           trainable numbers
+    flops            2 x multiply-accumulate of convolutions and linear layers
+    exact            False where the number of evaluations depends on the data; then flops and evaluations are the
+                     least that any data can take
+    paper_flops      FLOPs in the paper's own convention (docs/costs.md); None where it does not cover this network
     evaluations      of f, or of stage networks, as `unit` says; None for the published originals
-    activation_bytes unique storages that training one image keeps for the backward pass, without parameters
+    activation_bytes memory that training on one image keeps for the backward pass, without parameters
     """
 
     params: int
@@ -40,14 +42,18 @@ class Cost:
 
 @torch.inference_mode(False)
 @torch.enable_grad()
-def cost(network: nn.Module, size: int | tuple[int, int]) -> Cost:
-    """Count a network on one image of that size (height and width, or both the same), in one pass."""
-    ghost = copy.deepcopy(network).to("meta", torch.float32).train().requires_grad_()
-    image = ghost_image(ghost, size)
-    flops, paper, kept = FlopCounterMode(display=False), PaperCounter(), Kept(ghost)
-    with charging(ghost, paper), kept, flops, paper:
-        ghost(image)
-    periods = [module for module in ghost.modules() if isinstance(module, Period)]
+def cost(network: nn.Module, size: int | tuple[int, int] | None = None) -> Cost:
+    """Count what a network costs on one image, without changing the network.
+
+    `size` is the height and width of the image, as one number or two. Without it the image is that of the paper's
+    data with as many channels: 28 for one channel (MNIST), else 32 (SVHN and CIFAR).
+    """
+    copied = copy.deepcopy(network).to("meta", torch.float32).train().requires_grad_()
+    image = meta_image(copied, size)
+    flops, paper, saved = FlopCounterMode(display=False), PaperCounter(), SavedTensors(copied)
+    with paper_charges(copied, paper), saved, flops, paper:
+        copied(image)
+    periods = [module for module in copied.modules() if isinstance(module, Period)]
     return Cost(
         params=sum(p.numel() for p in network.parameters()),
         flops=flops.get_total_flops(),
@@ -55,19 +61,26 @@ def cost(network: nn.Module, size: int | tuple[int, int]) -> Cost:
         paper_flops=paper.total if all(period.paper_counts for period in periods) else None,
         evaluations=sum(period.evaluations for period in periods) if periods else None,
         unit=periods[0].unit if periods else "",
-        activation_bytes=kept.bytes,
+        activation_bytes=saved.bytes,
     )
 
 
-def ghost_image(network: nn.Module, size: int | tuple[int, int]) -> Tensor:
-    height, width = (size, size) if isinstance(size, int) else size
+def default_size(channels: int) -> int:
+    """Return the height and width of the paper's images with so many channels."""
+    return 28 if channels == 1 else 32
+
+
+def meta_image(network: nn.Module, size: int | tuple[int, int] | None = None) -> Tensor:
+    """Return one image on the meta device, of that size or of the default one."""
     channels = network.channels
     assert isinstance(channels, int)
+    size = default_size(channels) if size is None else size
+    height, width = (size, size) if isinstance(size, int) else size
     return torch.empty(1, channels, height, width, device="meta")
 
 
 class PaperCounter(TorchDispatchMode):
-    """FLOPs as the paper counts them.
+    """Counts FLOPs as the paper does.
 
     conv      (2 c k^2 - 1 + [bias]) for each output element
     adds      1 for each element of a sum of two states
@@ -96,21 +109,24 @@ class PaperCounter(TorchDispatchMode):
 
 
 def _batch_norm(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """What training's batch norm gives and keeps of ghosts; torch finds the same shapes by some 16 operations."""
+    """Return the shapes that batch norm gives in training; torch needs some 16 operations to find them."""
     mean = x.new_empty(x.shape[1])
     return torch.empty_like(x), mean, torch.empty_like(mean)
 
 
 @contextmanager
-def charging(network: nn.Module, counter: PaperCounter) -> Iterator[None]:
-    """Global pools cost height x width - 1 a channel; a solve costs what the paper charges, not what it runs."""
+def paper_charges(network: nn.Module, counter: PaperCounter) -> Iterator[None]:
+    """A context in which the counter gets what the paper counts for a global pool and for a solve.
+
+    A pool costs height x width - 1 for each channel; a solve costs its `paper_charge`, not what it runs.
+    """
     hooks: list[RemovableHandle] = []
 
     def pool(module: nn.Module, args: tuple[Tensor, ...]) -> None:
         batch, channels, height, width = args[0].shape
         counter.total += batch * channels * (height * width - 1)
 
-    def watch(module: nn.Module, due: PaperCharge) -> None:
+    def count_solve(module: nn.Module, charge: PaperCharge) -> None:
         start: list[int] = []
         calls: list[int] = []
         f = module.get_submodule("f")
@@ -118,17 +134,17 @@ def charging(network: nn.Module, counter: PaperCounter) -> Iterator[None]:
         hooks.append(f.register_forward_pre_hook(lambda *_: calls.append(-counter.total)))
         hooks.append(f.register_forward_hook(lambda *_: calls.append(calls.pop() + counter.total)))
 
-        def settle(module: nn.Module, args: tuple[Tensor, ...], out: object) -> None:
-            counter.total = start.pop() + due.evaluations * calls[0] + due.operations * args[0].numel()
+        def replace_count(module: nn.Module, args: tuple[Tensor, ...], out: object) -> None:
+            counter.total = start.pop() + charge.evaluations * calls[0] + charge.operations * args[0].numel()
 
-        hooks.append(module.register_forward_hook(settle))
+        hooks.append(module.register_forward_hook(replace_count))
 
     for module in network.modules():
-        due = getattr(module, "paper_charge", None)
+        charge = getattr(module, "paper_charge", None)
         if isinstance(module, Readout):
             hooks.append(module.register_forward_pre_hook(pool))
-        elif due is not None:
-            watch(module, due)
+        elif charge is not None:
+            count_solve(module, charge)
     try:
         yield
     finally:
@@ -136,12 +152,12 @@ def charging(network: nn.Module, counter: PaperCounter) -> Iterator[None]:
             hook.remove()
 
 
-class Kept(torch.autograd.graph.saved_tensors_hooks):
-    """The unique storages that autograd saves while it is entered, a network's own tensors left out."""
+class SavedTensors(torch.autograd.graph.saved_tensors_hooks):
+    """Collects the storages that autograd saves inside this context, without the network's own tensors."""
 
     def __init__(self, network: nn.Module) -> None:
         own = {x.untyped_storage()._cdata for x in (*network.parameters(), *network.buffers())}
-        self.storages: dict[int, torch.UntypedStorage] = {}  # held, so that no other can take an address
+        self.storages: dict[int, torch.UntypedStorage] = {}  # kept alive, so that no other gets the same address
 
         def save(x: Tensor) -> Tensor:
             storage = x.untyped_storage()

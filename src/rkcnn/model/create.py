@@ -1,44 +1,68 @@
-"""A network from its name."""
+"""Create a network from its name, with initial weights."""
 
 from __future__ import annotations
 
+from torch import nn
+
 from rkcnn.error import InputError
-from rkcnn.model.initialise import initialise
+from rkcnn.model.layers import Conv
 from rkcnn.model.network import Network
+from rkcnn.model.period import load_class
 from rkcnn.model.published.network import Published
-from rkcnn.model.published.originals import PUBLISHED
+from rkcnn.model.published.originals import ORIGINALS, original_of
 from rkcnn.model.spec import nearest, parse
 
-MOST = 1_000_000  # classes, and channels of an image
+LARGEST = 1_000_000  # classes, and channels of an image
 
 
 def create_model(
     name: str, classes: int = 10, channels: int = 3, dropout: float = 0.0, init: str = "frame"
 ) -> Network | Published:
-    """Build any network of the paper by its name, with fresh weights from torch's random generator.
+    """Build a network by its name, as in RKCNN-I-2_2_2@k=120, with fresh weights from torch's random generator.
 
-    One period: torch's default initialisation; several, and the published originals: He and Xavier.
-    Dropout (0.2 on SVHN) follows every convolution of the blocks and transitions.
+    `channels` are those of an image. `dropout` (0.2 on SVHN) follows every convolution of the blocks and transitions.
+    `init` chooses the initial weights: `frame` is torch's default for networks of one period, He's and Xavier's rules
+    for several periods and for the published originals; `torch` or `he` is one of them for all.
     """
-    if not (1 <= classes <= MOST and 1 <= channels <= MOST):
+    if not (1 <= classes <= LARGEST and 1 <= channels <= LARGEST):
         raise InputError(
-            f"{name}: {classes} classes and {channels} channels given; both must be at least 1 and at most {MOST}"
+            f"{name}: {classes} classes and {channels} channels given; both must be at least 1 and at most {LARGEST}"
         )
     if not 0 <= dropout < 1:
         raise InputError(f"{name}: dropout {dropout} given; it must be at least 0 and below 1")
-    fixed = {known.lower(): known for known in PUBLISHED}.get(name.strip().lower(), "")
-    builder = PUBLISHED.get(fixed, name)
-    if not isinstance(builder, str):
-        original = builder(classes, channels, dropout)
-        original.name = fixed
-        initialise(original, init)
-        return original
-    try:
-        spec = parse(builder)
-    except InputError as error:
-        hint = "" if "@" in name else nearest(name, tuple(PUBLISHED), cutoff=0.7)
-        raise InputError(f"{error}{hint}") from None
-    network = Network(spec, classes, channels, dropout)
-    network.name = fixed or network.name
+    original = original_of(name)
+    network: Network | Published
+    if original is not None and original.network:
+        network = load_class(original.network)(classes, channels, dropout, **original.arguments)
+    else:
+        try:
+            spec = parse(original.same_as if original else name)
+        except InputError as error:
+            hint = "" if "@" in name else nearest(name, tuple(ORIGINALS), cutoff=0.7)
+            raise InputError(f"{error}{hint}") from None
+        network = Network(spec, classes, channels, dropout)
+    if original is not None:
+        network.name = original.name
     initialise(network, init)
     return network
+
+
+def initialise(network: nn.Module, how: str = "frame") -> None:
+    """Draw He's and Xavier's initial weights, or keep torch's, which are drawn already (docs/spec.md, 5).
+
+    Convolutions come from N(0, 2 / fan-in), linear layers from Xavier's rule with zero bias. Norms (1, 0) and
+    convolution biases keep torch's defaults: the authors' convolutions have no bias.
+    """
+    one_period = isinstance(network, Network) and network.spec.periods == 1
+    if how == "torch" or (how == "frame" and one_period):
+        return
+    for module in network.modules():
+        if any(weight.is_meta for weight in module.parameters(recurse=False)):
+            continue  # meta tensors hold no numbers, and drawing takes a millisecond each
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, mode="fan_in", nonlinearity="relu")
+            if isinstance(module, Conv):
+                module.scale_blocks()
+        elif isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            nn.init.zeros_(module.bias)

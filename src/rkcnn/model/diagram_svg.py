@@ -1,4 +1,4 @@
-"""A score as a picture: plain SVG, written by hand so that it needs nothing."""
+"""Draws a diagram as SVG, without any library."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8A6D00", "#56B4E9", "#7
 SHADES = ("#EEF4FA", "#FBF1E8", "#EEF7F2", "#F8EFF5")
 
 
-def draw(sheet: Diagram) -> str:
-    """One time-step of a network: time runs to the right, a dot is a state being read, a box a computation."""
-    pitch = max(92, *(_box(column.label) + GAP for column in sheet.columns))  # between columns
-    height = TOP + LANE * len(sheet.lanes) + 34
-    width = max(LEFT + pitch * len(sheet.columns) + 96, 9 * len(sheet.title) + 190, 7 * len(sheet.note) + 32)
-    edge = LEFT + pitch * len(sheet.columns) + 82
-    colour = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(n for n in sheet.lanes if n[0] != "y")}
-    colour |= {name: "#222222" for name in sheet.lanes if name[0] == "y"}
-    level = {name: TOP + LANE * i + LANE // 2 for i, name in enumerate(sheet.lanes)}
-    bottom = TOP + LANE * len(sheet.lanes)
+def to_svg(diagram: Diagram) -> str:
+    """Return the SVG of one time-step: time runs to the right, a box is a computation, a dot a state that it reads."""
+    pitch = max(92, *(_box(column.label) + GAP for column in diagram.columns))  # between columns
+    height = TOP + LANE * len(diagram.lanes) + 34
+    width = max(LEFT + pitch * len(diagram.columns) + 96, 9 * len(diagram.title) + 190, 7 * len(diagram.note) + 32)
+    edge = LEFT + pitch * len(diagram.columns) + 82
+    colour = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(n for n in diagram.lanes if n[0] != "y")}
+    colour |= {name: "#222222" for name in diagram.lanes if name[0] == "y"}
+    level = {name: TOP + LANE * i + LANE // 2 for i, name in enumerate(diagram.lanes)}
+    bottom = TOP + LANE * len(diagram.lanes)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img" font-family="system-ui, Helvetica, Arial, sans-serif" font-size="13">',
-        f"<title>One time-step of {escape(sheet.title)}</title>",
+        f"<title>One time-step of {escape(diagram.title)}</title>",
         f'<rect width="{width}" height="{height}" fill="#FFFFFF"/>',
-        _text(16, 24, f"One time-step of {sheet.title}", "start", 15, weight=600),
-        _text(16, 43, sheet.note, "start", 12, "#555555"),
+        _text(16, 24, f"One time-step of {diagram.title}", "start", 15, weight=600),
+        _text(16, 43, diagram.note, "start", 12, "#555555"),
     ]
-    for shade, (title, first, last) in zip(SHADES * len(sheet.phases), sheet.phases, strict=False):
+    for shade, (title, first, last) in zip(SHADES * len(diagram.phases), diagram.phases, strict=False):
         left, wide = LEFT + pitch * first + 4, pitch * (last - first + 1) - 8
         out.append(
             f'<rect x="{left}" y="{TOP - 32}" width="{wide}" height="{bottom - TOP + 38}" rx="6" fill="{shade}"/>'
         )
         out.append(_text(left + wide / 2, bottom + 1, title, size=12, fill="#555555"))
-    centre = [LEFT + pitch * i + pitch / 2 for i in range(len(sheet.columns))]
-    born = {column.writes: x for x, column in zip(centre, sheet.columns, strict=True)}
-    for name in sheet.lanes:
-        uses = [x for x, column in zip(centre, sheet.columns, strict=True) if name in column.reads]
-        start = born.get(name, LEFT - 14)
-        early = [x for x in uses if x < start]  # read before it is computed: the equations are solved together
+    centre = [LEFT + pitch * i + pitch / 2 for i in range(len(diagram.columns))]
+    starts = {column.writes: x for x, column in zip(centre, diagram.columns, strict=True)}
+    for name in diagram.lanes:
+        uses = [x for x, column in zip(centre, diagram.columns, strict=True) if name in column.reads]
+        start = starts.get(name, LEFT - 14)
+        early = [x for x in uses if x < start]  # read before it is computed: equations that are solved together
         end = max([start + pitch / 2 - 8, *uses]) if name != "y'" else edge - 50
         if early:
             out.append(_line(min(early), level[name], start, level[name], colour[name], dash=True))
         out.append(_line(start, level[name], end, level[name], colour[name]))
-        if name not in born:
+        if name not in starts:
             out.append(_text(LEFT - 20, level[name] + 4, name, "end", fill=colour[name], weight=600))
-    for x, column in zip(centre, sheet.columns, strict=True):
+    for x, column in zip(centre, diagram.columns, strict=True):
         out.extend(_computation(x, column.label, column.reads, column.writes, level, colour))
     out.append(_text(edge, level["y'"] + 4, "next y", "end", fill="#222222", weight=600))
     out.append("</svg>")
@@ -58,7 +58,7 @@ def draw(sheet: Diagram) -> str:
 def _computation(
     x: float, label: str, reads: dict[str, str], writes: str, level: dict[str, int], colour: dict[str, str]
 ) -> list[str]:
-    """A box above its column, dots where it reads, an arrow to the lane that it starts."""
+    """Return a box above its column, dots where it reads, and an arrow to the lane that it starts."""
     target = level[writes]
     lowest = max([target, *(level[name] for name in reads)])
     ink = colour[writes]
@@ -80,7 +80,7 @@ def _computation(
 
 
 def _box(label: str) -> int:
-    """The width of a box around its label."""
+    """Return the width of the box around a label."""
     return max(BOX, 7 * len(label) + 8)
 
 

@@ -1,115 +1,177 @@
-"""The families of networks as data: what each is called and which options it takes. Imports no torch."""
+"""The families of networks as data: each entry says how a family is built, named and drawn. Imports no torch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from rkcnn.solvers.methods import ADAMS_STARTERS, METHODS
-
-RK_METHODS = tuple(METHODS)
-EMBEDDED = tuple(name for name, method in METHODS.items() if method.embedded is not None)
-IMPLICIT = tuple(name for name, method in METHODS.items() if method.kind != "explicit")
-ADAMS = ("ab", "abm")
-SOLVERS = RK_METHODS + ADAMS
+from rkcnn.model.look import (  # fmt: skip
+    AMBER,
+    BLACK,
+    BLUE,
+    BROWN,
+    GREEN,
+    GREY,
+    OLIVE,
+    ORANGE,
+    PINK,
+    PURPLE,
+    SKY,
+    WINE,
+    Look,
+    choose_looks,
+)
+from rkcnn.solvers.methods import ADAMS, ADAMS_STARTERS, EMBEDDED, IMPLICIT, METHODS, SOLVERS
 
 Value = int | float | bool | str | None
+Defaults = Mapping[str, Value | tuple[Value, Value]]
+"""Options with their defaults; two values are those of networks with one period and with several."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """What `name=value` may say in a network's name."""
+
+    kind: Literal["choice", "switch", "count", "tolerance"]
+    about: str
+    choices: tuple[str, ...] = ()
+
+
+OPTIONS: dict[str, Option] = {  # in the order in which names write them
+    "stem": Option("choice", "the preprocessor: three convolutions, or one of 3x3", ("odenet", "conv")),
+    "norm": Option("choice", "batch norm, group norm, or each where the paper has it", ("paper", "bn", "gn")),
+    "attention": Option("switch", "channel attention in the transitions"),
+    "multiscale": Option("switch", "the classifier reads every period, not the last alone"),
+    "merge": Option("choice", "how a step ends: y and all increments added, or concatenated", ("sum", "concat")),
+    "sweeps": Option("count", "how often Phase II runs, with the same weights"),
+    "y": Option("switch", "Phase II reads y (the paper's rule 4)"),
+    "shared": Option("switch", "both phases share their convolutions (against the paper's rule 5)"),
+    "tol": Option("tolerance", "tolerance of an implicit or adaptive solver"),
+    "converge": Option("choice", "which images converge together", ("batch", "image")),
+    "adjoint": Option("switch", "gradients by integrating backwards in time"),
+    "p": Option("count", "channels of zeros that are added to y"),
+    "v0": Option("choice", "the velocity at the start of a period", ("zero", "learned")),
+}
+LIMITS = {"periods": 10, "stages": 100, "k": 65536, "r": 1000, "sweeps": 100, "p": 1000}
+"""The largest numbers that a name may ask for: beyond them building takes hours and sizes overflow."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One variant of a family. Most families have a single variant, whose name is empty."""
+
+    solver: str | None = None  # the numerical method that is applied to f
+    steps: int | None = 1  # default r; None where a period has no time-steps
+    least_steps: tuple[int, str] = (1, "")  # and why
+    least_stages: tuple[int, str] = (1, "")  # and why
+    divisor: tuple[int, str] = (1, "")  # a number of which every k must be a multiple, and why
+    options: Defaults = field(default_factory=dict)  # beside those that all networks have
+    title: str = ""  # in tables and figures, where it is not the family's
+    look: Look | None = None  # in figures, where it is not the family's
 
 
 @dataclass(frozen=True)
 class Family:
-    """One family: `NAME[-variant][-stages]@k=...`; an optional variant is the first, written as ""."""
+    """One family: `NAME[-variant][-stages]@k=...`. A plain one needs only its name, a description and its class."""
 
     name: str
     about: str
-    variants: tuple[str, ...] = ("",)
-    staged: bool = False  # has a list of stages (growths) in its name
-    steps: int | None = 1  # default r, None where a period has no time-steps
-    least_steps: int = 1
-    norm: str = "gn"  # of its block in the one-period frame (SPEC 3.5)
-    divisor: int = 1  # every k must be a multiple of it
-    own: tuple[tuple[str, Value], ...] = ()  # options that no other rule of options_of gives it
+    period: str  # file:Class in rkcnn.model: what happens in a period
+    title: str = ""  # what the paper calls it, if not by its name
+    variants: Mapping[str, Variant] = field(default_factory=lambda: {"": Variant()})
+    staged: bool = False  # its name has a list of stages
+    norm: str = "gn"  # of its blocks in networks of one period (docs/spec.md, 3.5)
+    look: Look | None = None  # in figures; a free colour and marker unless given
 
 
-FAMILIES: dict[str, Family] = {
-    family.name: family
-    for family in (
-        Family("RKCNN", "learned Runge–Kutta steps (the paper)", ("E", "I", "R"), staged=True, norm="bn"),
-        Family("ResNet", "pre-activation residual blocks (He et al. 2016)", ("", "bottleneck")),
-        Family("RKNN", "a Runge–Kutta step of f(y)", RK_METHODS),
-        Family("RKNet", "a Runge–Kutta step of f(t, y)", RK_METHODS),
-        Family("ODENet", "an Adams method on f(t, y) (Chen et al. 2018)", ADAMS),
-        Family("SONODE", "second-order neural ODE (Norcliffe et al. 2020)", ("", *SOLVERS)),
-        Family("ANODE", "augmented neural ODE (Dupont et al. 2019)", ("", *SOLVERS), own=(("p", 1),)),
-        Family("DenseNet", "dense block (Huang et al. 2017)", staged=True, steps=None, norm="bn"),
-        Family("CliqueNet", "clique block (Yang et al. 2018)", staged=True, steps=None, norm="bn"),
-        Family(
-            "Momentum",
-            "momentum residual steps (Sander et al. 2021)",
-            steps=2,
-            least_steps=2,
-            own=(("v0", "zero"),),
-        ),
-        Family("LM", "linear multistep network (Lu et al. 2018)", steps=2, least_steps=2),
-        Family("Leapfrog", "leapfrog network (Chang et al. 2018)", steps=2, least_steps=2),
-        Family("Midpoint", "midpoint network (Chang et al. 2018)", steps=2, least_steps=2),
-        Family("Hamiltonian", "Hamiltonian network (Chang et al. 2018)", divisor=2),
-        Family("Identity", "no step at all: the control row", steps=None),
-    )
+def _solved_by(method: str) -> Variant:
+    """Return the variant that applies a method to f; which options it has follows from the method."""
+    options: dict[str, Value | tuple[Value, Value]] = {}
+    if method in IMPLICIT or method == "abm":
+        options["tol"] = (0.5, 0.9)  # the paper, sections 4.1.1 and 4.1.2
+    if method in EMBEDDED:
+        options["tol"] = None  # steps are fixed unless a tolerance is given
+    if method == "abm":
+        options["converge"] = "batch"
+    if method not in IMPLICIT:
+        options["adjoint"] = False
+    if method not in ADAMS:
+        return Variant(method, options=options)
+    least = ADAMS_STARTERS + 1, "with fewer steps it never leaves its starter"
+    return Variant(method, 4 if method == "ab" else 3, least, options=options)
+
+
+_ANY_SOLVER = {"": _solved_by("rk4_38"), **{name: _solved_by(name) for name in SOLVERS}}
+_RUNGE_KUTTA = {name: _ANY_SOLVER[name] for name in METHODS}
+_ADAMS = {name: _ANY_SOLVER[name] for name in ADAMS}
+_AUGMENTED = {name: replace(each, options={**each.options, "p": 1}) for name, each in _ANY_SOLVER.items()}
+_SECOND_ORDER_EULER = replace(_ANY_SOLVER["euler"], steps=2, least_steps=(2, "in a single step f never reaches y"))
+_TWO_STEPS = Variant(steps=2, least_steps=(2, "a single step is a scaled residual block"))
+_NO_STEPS = Variant(steps=None)
+_CLIQUE = Variant(None, None, least_stages=(2, "Phase II renews each stage from the others"), options={"sweeps": 1})
+_PHASE_2 = replace(_CLIQUE, steps=1, options={"merge": "sum", "sweeps": 1, "y": True, "shared": False})
+_RKCNN = {
+    "E": Variant(options={"merge": "sum"}, title="RKCNN-E", look=Look(SKY, "o")),
+    "I": replace(_PHASE_2, title="RKCNN-I", look=Look(BLUE, "s")),
+    "R": replace(_PHASE_2, title="RKCNN-R", look=Look(GREEN, "D")),
 }
+_RESNET = {"": Variant(), "bottleneck": Variant(divisor=(4, "its bottleneck has k/4 channels"))}
+_HALVES = Variant(divisor=(2, "it splits its channels in two"))
 
-CHOICES: dict[str, tuple[str, ...]] = {
-    "stem": ("odenet", "conv"),
-    "norm": ("paper", "bn", "gn"),
-    "merge": ("sum", "concat"),
-    "v0": ("zero", "learned"),
-    "converge": ("batch", "image"),
-}
-SWITCHES = ("attention", "multiscale", "y", "shared", "adjoint")
-COUNTS = ("sweeps", "p")
-# More than any network has had; beyond, building takes hours and sizes overflow.
-MOST = {"periods": 10, "stages": 100, "k": 65536, "r": 1000, "sweeps": 100, "p": 1000}
-
-
-def solver_of(family: str, variant: str) -> str | None:
-    """The solver of a family that has one; SONODE and ANODE take the 3/8 rule unless one is named."""
-    if family in ("SONODE", "ANODE") and not variant:
-        return "rk4_38"
-    return variant if variant in SOLVERS else None
+# fmt: off
+FAMILIES: dict[str, Family] = {family.name: family for family in (
+    Family("RKCNN", "learned Runge–Kutta steps (the paper)", "steps.rkcnn:RKCNN",
+           variants=_RKCNN, staged=True, norm="bn"),
+    Family("ResNet", "pre-activation residual blocks (He et al. 2016)", "steps.resnet:ResNet",
+           variants=_RESNET, look=Look(ORANGE, "^")),
+    Family("RKNN", "a Runge–Kutta step of f(y)", "steps.ode:Rknn", variants=_RUNGE_KUTTA, look=Look(AMBER, "v")),
+    Family("RKNet", "a Runge–Kutta step of f(t, y)", "steps.ode:OdeNet", "RK-Net", _RUNGE_KUTTA, look=Look(PINK, "<")),
+    Family("ODENet", "an Adams method on f(t, y) (Chen et al. 2018)", "steps.ode:OdeNet", "ODE-Net", _ADAMS,
+           look=Look(BLACK, ">")),
+    Family("SONODE", "second-order neural ODE (Norcliffe et al. 2020)", "steps.sonode:Sonode",
+           variants={**_ANY_SOLVER, "euler": _SECOND_ORDER_EULER}, look=Look(OLIVE, "p", 8)),
+    Family("ANODE", "augmented neural ODE (Dupont et al. 2019)", "steps.anode:Anode", variants=_AUGMENTED),
+    Family("DenseNet", "dense block (Huang et al. 2017)", "steps.dense:DenseNet",
+           variants={"": _NO_STEPS}, staged=True, norm="bn", look=Look(WINE, "P", 9)),
+    Family("CliqueNet", "clique block (Yang et al. 2018)", "steps.clique:CliqueNet",
+           variants={"": _CLIQUE}, staged=True, norm="bn", look=Look(PURPLE, "X", 9)),
+    Family("Momentum", "momentum residual steps (Sander et al. 2021)", "steps.momentum:Momentum", "Momentum ResNet",
+           {"": replace(_TWO_STEPS, options={"v0": "zero"})}, look=Look(BROWN, "h")),
+    Family("LM", "linear multistep network (Lu et al. 2018)", "steps.lm:LinearMultistep", variants={"": _TWO_STEPS}),
+    Family("Leapfrog", "leapfrog network (Chang et al. 2018)", "steps.leapfrog:Leapfrog", variants={"": _TWO_STEPS}),
+    Family("Midpoint", "midpoint network (Chang et al. 2018)", "steps.midpoint:Midpoint", variants={"": _TWO_STEPS}),
+    Family("Hamiltonian", "Hamiltonian network (Chang et al. 2018)", "steps.hamiltonian:Hamiltonian",
+           variants={"": _HALVES}),
+    Family("Identity", "no step at all: the control row", "steps.identity:Identity",
+           variants={"": _NO_STEPS}, look=Look(GREY, "*", 11)),
+)}
+# fmt: on
 
 
 def options_of(family: Family, variant: str, periods: int) -> dict[str, Value]:
-    """Every option that this network takes beside k and r, with its default."""
-    options: dict[str, Value] = {"stem": "odenet" if periods == 1 else "conv", "norm": "paper"}
+    """Return every option that such a network has beside k and r, with its default, in the order of names."""
+    known = {"stem": ("odenet", "conv"), "norm": "paper", **family.variants[variant].options}
     if periods > 1:
-        options |= {"attention": True, "multiscale": True}
-    if family.name == "RKCNN":
-        options["merge"] = "sum"
-    if variant in ("I", "R"):
-        options |= {"sweeps": 1, "y": True, "shared": False}
-    if family.name == "CliqueNet":
-        options["sweeps"] = 1
-    solver = solver_of(family.name, variant)
-    if solver in (*IMPLICIT, "abm"):
-        options["tol"] = 0.5 if periods == 1 else 0.9  # the paper, sections 4.1.1 and 4.1.2
-    if solver in EMBEDDED:
-        options["tol"] = None  # with a tolerance the step adapts
-    if solver == "abm":
-        options["converge"] = "batch"
-    if solver is not None and solver not in IMPLICIT:
-        options["adjoint"] = False
-    return options | dict(family.own)
+        known |= {"attention": True, "multiscale": True}
+    defaults = {name: known[name] for name in OPTIONS if name in known}
+    return {name: each[periods > 1] if isinstance(each, tuple) else each for name, each in defaults.items()}
 
 
-def default_steps(family: Family, variant: str) -> int | None:
-    if family.steps is None:
-        return None
-    return max({"ab": 4, "abm": 3}.get(variant, family.steps), least_steps(family, variant)[0])
+def title_of(name: str) -> str:
+    """Return what tables and figures call a network's family: RKCNN-I of RKCNN-I-2@k=32, RK-Net of RKNet-rk4@k=8."""
+    first, *rest = name.partition("@")[0].split("-")
+    if first not in FAMILIES:
+        return first
+    variant = FAMILIES[first].variants.get("".join(rest[:1]), Variant())
+    return variant.title or FAMILIES[first].title or first
 
 
-def least_steps(family: Family, variant: str) -> tuple[int, str]:
-    """The fewest steps that make sense, and why."""
-    if variant in ADAMS:
-        return ADAMS_STARTERS + 1, "with fewer steps it never leaves its starter"
-    if family.name == "SONODE" and variant == "euler":
-        return 2, "in a single step f never reaches y"
-    return family.least_steps, "a single step is a scaled residual block"
+LOOKS: dict[str, Look] = choose_looks(
+    {
+        title_of(f"{family.name}-{name}"): variant.look or family.look
+        for family in FAMILIES.values()
+        for name, variant in family.variants.items()
+    }
+)
+"""How each family looks in figures, by its title."""

@@ -1,4 +1,4 @@
-"""The parts around the periods: the same for every rival, which is the paper's claim of fairness."""
+"""The parts around the periods. They are the same for every rival, which makes the paper's comparison fair."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Transition(nn.Module):
 
 
 class Readout(nn.Module):
-    """norm, ReLU, global average: one period's branch of the postprocessor; without a norm the average alone."""
+    """norm, ReLU, global average: what the classifier reads of one period; without a norm the average alone."""
 
     def __init__(self, norm: nn.Module | None) -> None:
         super().__init__()

@@ -1,9 +1,9 @@
-"""The layers all networks are made of."""
+"""The layers that all networks are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,37 +12,37 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rkcnn.solvers.batch_reducer import BatchReducer
-from rkcnn.solvers.solver_step import widen
+from rkcnn.solvers.solver_step import Time, at_least_float32
 
 
 class BatchNorm(nn.BatchNorm2d):
-    """Batch norm as the authors' code has it (eps 1e-3, momentum 0.01); held, it leaves its buffers alone.
+    """Batch norm as in the authors' code (eps 1e-3, momentum 0.01); while `frozen` it doesn't update its buffers.
 
-    Given a `whole`, of which this process holds a share, the statistics of training are those of all of it.
+    With a `reducer` the statistics of training are those of the whole batch, of which this process holds a share.
     """
 
     def __init__(self, width: int, eps: float = 1e-3, momentum: float = 0.01) -> None:
         super().__init__(width, eps, momentum)
-        self.held = False
-        self.whole: BatchReducer | None = None
+        self.frozen = False
+        self.reducer: BatchReducer | None = None
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.training and self.whole is not None and not x.is_meta:
-            return self._normalise(x, self.whole)
-        if self.training and self.held:
+        if self.training and self.reducer is not None and not x.is_meta:
+            return self._normalise(x, self.reducer)
+        if self.training and self.frozen:
             return F.batch_norm(x, None, None, self.weight, self.bias, training=True, eps=self.eps)
         return super().forward(x)
 
-    def _normalise(self, x: Tensor, whole: BatchReducer) -> Tensor:
-        """By mean and variance of the whole: the mean of means, and the mean of (variances + their offsets squared)."""
-        variance_here, mean_here = torch.var_mean(widen(x), (0, 2, 3), correction=0)
-        mean, count = whole.mean(mean_here, x.numel() / x.shape[1])
-        variance, _ = whole.mean(variance_here + (mean_here - mean).square(), x.numel() / x.shape[1])
-        if not self.held:
+    def _normalise(self, x: Tensor, reducer: BatchReducer) -> Tensor:
+        """Normalise by the mean of all means, and by the mean of (variance + squared offset of its mean)."""
+        own_variance, own_mean = torch.var_mean(at_least_float32(x), (0, 2, 3), correction=0)
+        mean, count = reducer.mean(own_mean, x.numel() / x.shape[1])
+        variance, _ = reducer.mean(own_variance + (own_mean - mean).square(), x.numel() / x.shape[1])
+        if not self.frozen:
             self._track(mean, variance * (count / (count - 1)))
         scale = self.weight * torch.rsqrt(variance + self.eps)
         shift = self.bias - mean * scale
-        return torch.addcmul(_channels(shift), widen(x), _channels(scale)).to(x.dtype)
+        return torch.addcmul(_channels(shift), at_least_float32(x), _channels(scale)).to(x.dtype)
 
     @torch.no_grad()
     def _track(self, mean: Tensor, variance: Tensor) -> None:
@@ -60,34 +60,50 @@ def _channels(values: Tensor) -> Tensor:
 
 
 def group_norm(width: int) -> nn.GroupNorm:
-    """Group norm with the largest number of groups that divides the width and is at most 32.
+    """Return group norm with the largest number of groups that divides the width and is at most 32.
 
     That is torchdiffeq's GroupNorm(min(32, width)) wherever that can be built, and k groups on the 2k-wide
-    inputs of the paper's k = 20, 24, 26, 30, where it can't (SPEC 3.4).
+    inputs of the paper's k = 20, 24, 26, 30, where it can't (docs/spec.md, 3.4).
     """
     return nn.GroupNorm(max(g for g in range(1, 33) if width % g == 0), width)
 
 
 class Conv(nn.Conv2d):
-    """A convolution that keeps its size (unless strided), with the recipe's dropout behind it.
+    """A convolution that keeps the size of its input (unless strided), followed by the recipe's dropout.
 
-    Frozen, its dropout mask is drawn once and used until released: a solver's f must not change under it.
+    `blocks` says that the weight is several matrices side by side, each for so many input channels: each then starts
+    with the fan-in of its own channels. While `masks` is set, a dropout mask is drawn once and used again.
     """
 
     def __init__(
-        self, inputs: int, outputs: int, size: int, bias: bool = False, dropout: float = 0.0, stride: int = 1
+        self,
+        inputs: int,
+        outputs: int,
+        size: int,
+        bias: bool = False,
+        dropout: float = 0.0,
+        stride: int = 1,
+        blocks: Sequence[int] = (),
     ) -> None:
         super().__init__(inputs, outputs, size, stride, padding=size // 2, bias=bias)
         self.dropout = dropout
         self.masks: dict[int, Tensor] | None = None
+        self.blocks = tuple(blocks)
+        self.scale_blocks()
+
+    @torch.no_grad()
+    def scale_blocks(self) -> None:
+        """Scale weights that were just drawn with the fan-in of all inputs to that of their own block."""
+        for block, width in zip(self.weight.split(self.blocks, 1) if self.blocks else (), self.blocks, strict=True):
+            block.mul_((self.in_channels / width) ** 0.5)
 
     def forward(self, x: Tensor, columns: slice | None = None) -> Tensor:
-        """`columns` takes only those inputs of the weight: weights shared between wider and narrower layers."""
+        """Convolve; `columns` uses only those input channels of the weight, for layers that share it."""
         weight = self.weight if columns is None else self.weight[:, columns]
         return self.drop(self._conv_forward(x, weight, self.bias))
 
     def drop(self, out: Tensor) -> Tensor:
-        """Dropout, for this convolution's output or what is made of it."""
+        """Apply dropout to this convolution's output, or to what was made of it."""
         if not self.training or self.dropout == 0:
             return out
         if self.masks is None:
@@ -99,7 +115,7 @@ class Conv(nn.Conv2d):
 
 @dataclass(frozen=True)
 class Layers:
-    """Which norm and how much dropout: what the spec and the recipe decide for every layer of a block."""
+    """Makes the layers of a block, with the norm that the network's name and the dropout that the recipe asks for."""
 
     kind: str  # bn (the authors'), gn, or torch (batch norm with torch's defaults)
     dropout: float = 0.0
@@ -112,38 +128,43 @@ class Layers:
         }
         return makers[self.kind](width)
 
-    def conv(self, inputs: int, outputs: int, size: int, bias: bool = False, stride: int = 1) -> Conv:
-        return Conv(inputs, outputs, size, bias, self.dropout, stride)
+    def conv(
+        self, inputs: int, outputs: int, size: int, bias: bool = False, stride: int = 1, blocks: Sequence[int] = ()
+    ) -> Conv:
+        return Conv(inputs, outputs, size, bias, self.dropout, stride, blocks)
 
 
 class Frozen:
     """f as one fixed function for a whole solve, forward and backward.
 
-    Every convolution keeps its dropout mask and, with `norms`, batch norm uses batch statistics but touches no buffers.
+    Each convolution keeps its dropout mask; with `norms`, batch norms use the batch's statistics and don't update
+    their buffers.
     """
 
     def __init__(self, f: nn.Module, norms: bool = True) -> None:
         self.f, self.norms = f, norms
         self.masks: dict[int, Tensor] = {}
 
-    def __call__(self, t: float | Tensor, y: Tensor) -> Tensor:
-        with holding(self.f, self.masks, self.norms):
-            return self.f(t, y)
+    def __call__(self, t: Time, y: Tensor) -> Tensor:
+        convs = [module for module in self.f.modules() if isinstance(module, Conv)]
+        with frozen_norms(self.f) if self.norms else nullcontext():
+            try:
+                for conv in convs:
+                    conv.masks = self.masks
+                return self.f(t, y)
+            finally:
+                for conv in convs:
+                    conv.masks = None
 
 
 @contextmanager
-def holding(f: nn.Module, masks: dict[int, Tensor], norms: bool) -> Iterator[None]:
-    """Hold the dropout and, if asked, the batch norms of f, and release them whatever happens."""
-    held = [module for module in f.modules() if norms and isinstance(module, BatchNorm)]
-    convs = [module for module in f.modules() if isinstance(module, Conv)]
+def frozen_norms(network: nn.Module) -> Iterator[None]:
+    """A context in which no batch norm of the network updates its running statistics."""
+    norms = [module for module in network.modules() if isinstance(module, BatchNorm) and not module.frozen]
     try:
-        for norm in held:
-            norm.held = True
-        for conv in convs:
-            conv.masks = masks
+        for norm in norms:
+            norm.frozen = True
         yield
     finally:
-        for norm in held:
-            norm.held = False
-        for conv in convs:
-            conv.masks = None
+        for norm in norms:
+            norm.frozen = False

@@ -2,63 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from rkcnn.error import InputError
+from rkcnn.model.families import FAMILIES
 from rkcnn.model.frame import OdeNetStem, Readout, Transition
-from rkcnn.model.layers import Layers
-from rkcnn.model.period import Period
+from rkcnn.model.layers import Layers, frozen_norms
+from rkcnn.model.period import Period, load_class
 from rkcnn.model.spec import ModelSpec, norms_of
-from rkcnn.model.steps.anode import Anode
-from rkcnn.model.steps.clique import CliqueNet
-from rkcnn.model.steps.dense import DenseNet
-from rkcnn.model.steps.hamiltonian import Hamiltonian
-from rkcnn.model.steps.identity import Identity
-from rkcnn.model.steps.leapfrog import Leapfrog
-from rkcnn.model.steps.lm import LinearMultistep
-from rkcnn.model.steps.midpoint import Midpoint
-from rkcnn.model.steps.momentum import Momentum
-from rkcnn.model.steps.ode import OdeNet
-from rkcnn.model.steps.resnet import ResNet
-from rkcnn.model.steps.rkcnn import RKCNN
-from rkcnn.model.steps.sonode import Sonode
-
-PERIODS: dict[str, Callable[[ModelSpec, int, Layers], Period]] = {
-    "RKCNN": RKCNN,
-    "ResNet": ResNet,
-    "RKNN": OdeNet,
-    "RKNet": OdeNet,
-    "ODENet": OdeNet,
-    "SONODE": Sonode,
-    "ANODE": Anode,
-    "DenseNet": DenseNet,
-    "CliqueNet": CliqueNet,
-    "Momentum": Momentum,
-    "LM": LinearMultistep,
-    "Leapfrog": Leapfrog,
-    "Midpoint": Midpoint,
-    "Hamiltonian": Hamiltonian,
-    "Identity": Identity,
-}
+from rkcnn.solvers.solver_step import Time
 
 
 @dataclass(frozen=True)
 class Trajectory:
-    """One period seen from inside: y_0 .. y_r, and for each step its increments e_i and guesses x_i."""
+    """The inside of one period: its states y_0 .. y_r with their times, and each step's increments e_i and guesses x_i.
+
+    A time is that of the ODE, from 0 to 1; where learned steps have none, it is the number of steps taken.
+    """
 
     y: list[Tensor]
     e: list[tuple[Tensor, ...]]
     x: list[tuple[Tensor, ...]]
+    t: list[Time]
 
 
 class Network(nn.Module):
-    """Any network of the paper: what differs between rivals is inside `periods`.
+    """Any network of the one frame: what differs between rivals is inside `periods`.
 
-    Multiscale: the classifier reads every period, each through its own norm; without it, the last alone.
+    With multiscale the classifier reads every period, each through a norm of its own; without it, the last alone.
     """
 
     def __init__(self, spec: ModelSpec, classes: int = 10, channels: int = 3, dropout: float = 0.0) -> None:
@@ -72,7 +46,8 @@ class Network(nn.Module):
             if spec.stem == "odenet"
             else nn.Conv2d(channels, k[0], 3, padding=1, bias=False)
         )
-        periods = [PERIODS[spec.family](spec, i, inside) for i in range(spec.periods)]
+        build = load_class(FAMILIES[spec.family].period)
+        periods: list[Period] = [build(spec, i, inside) for i in range(spec.periods)]
         self.periods = nn.ModuleList(periods)
         self.transitions = nn.ModuleList(
             Transition(period.onward, width, around, bool(spec.attention))
@@ -84,12 +59,12 @@ class Network(nn.Module):
 
     @property
     def smallest(self) -> int:
-        """The smallest image side that works: norms need 2 x 2 pixels in the last period."""
+        """The smallest height and width of an image that work: norms need 2 x 2 pixels in the last period."""
         last = 2 * 2 ** (self.spec.periods - 1)
         return 4 * last + 2 if self.spec.stem == "odenet" else last
 
     def forward(self, images: Tensor) -> Tensor:
-        y = self._enter(images)
+        y = self._preprocess(images)
         read = []
         for i, period in enumerate(self.periods):
             onward, out = period(y)
@@ -97,29 +72,38 @@ class Network(nn.Module):
             if i < len(self.transitions):
                 y = self.transitions[i](onward)
         last = read[-len(self.readouts) :]
-        return self.classifier(torch.cat([see(out) for see, out in zip(self.readouts, last, strict=True)], 1))
+        return self.classifier(torch.cat([readout(out) for readout, out in zip(self.readouts, last, strict=True)], 1))
 
     @torch.no_grad()
     def trajectory(self, images: Tensor) -> list[Trajectory]:
-        """The states and increments of every period, for pictures and analysis."""
-        y = self._enter(images)
-        seen = []
+        """Return the states and increments of every period, for pictures and analysis.
+
+        The network stays as it was: in training mode too, no batch norm updates its running statistics.
+        """
+        with frozen_norms(self):
+            return self._trajectory(self._preprocess(images))
+
+    def _trajectory(self, y: Tensor) -> list[Trajectory]:
+        found = []
         for i, period in enumerate(self.periods):
             assert isinstance(period, Period)
-            moves = list(period.walk(y))
-            seen.append(Trajectory([y, *(m.y for m in moves)], [m.e for m in moves], [m.x for m in moves]))
+            steps = list(period.walk(y))
+            times = [float(n) if step.t is None else step.t for n, step in enumerate(steps, 1)]
+            found.append(
+                Trajectory([y, *(s.y for s in steps)], [s.e for s in steps], [s.x for s in steps], [0.0, *times])
+            )
             if i < len(self.transitions):
-                onward, _ = period.ends(seen[-1].y[-1], moves[-1].e if moves else ())
+                onward, _ = period.ends(found[-1].y[-1], steps[-1].e if steps else ())
                 y = self.transitions[i](onward)
-        return seen
+        return found
 
-    def _enter(self, images: Tensor) -> Tensor:
+    def _preprocess(self, images: Tensor) -> Tensor:
         check_images(self.name, self.channels, self.smallest, images)
         return self.preprocessor(images)
 
 
 def check_images(name: str, channels: int, smallest: int, images: Tensor) -> None:
-    """Refuse a batch that a network can't take, in one sentence."""
+    """Raise InputError for a batch of images that a network can't take."""
     if images.dim() != 4 or images.shape[1] != channels:
         raise InputError(
             f"{name}: images of shape {tuple(images.shape)} given; it takes (batch, {channels}, height, width)"

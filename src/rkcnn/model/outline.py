@@ -1,32 +1,24 @@
-"""A network as a tree that a person can read: parts with output shape, parameters and FLOPs."""
+"""A network as a tree of its parts, each with its output shape, parameters and FLOPs."""
 
 from __future__ import annotations
 
 import copy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from rkcnn.model.cost import ghost_image
+from rkcnn.model.cost import meta_image
 
-# Attribute -> what a reader calls it; parts under other names are not shown.
+# What a part is called, by the attribute that holds it; a module's own `part_titles` add to them. Others aren't shown.
 TITLES = {
     "preprocessor": "preprocessor",
     "stem": "preprocessor",
     "periods": "period",
     "steps": "time-step",
     "step": "block",
-    "guess": "Phase I, stage",
-    "refine": "Phase II, stage",
-    "both": "both phases, stage",
-    "entry": "residual block",
-    "projection": "its shortcut",
-    "first": "half-step of z",
-    "second": "half-step of y",
     "f": "f",
-    "velocity": "initial velocity",
     "blocks": "block",
     "stages": "stage",
     "transitions": "transition",
@@ -35,27 +27,24 @@ TITLES = {
     "readout": "postprocessor, readout",
     "classifier": "postprocessor, classifier",
 }
-FOLD = 4  # this many equal neighbours are shown as one
+FOLD = 4  # so many equal parts in a row are shown as one
 
 
 @dataclass(frozen=True)
-class Part:
-    """One part; `count` neighbours of equal cost are folded into it, each of them as shown."""
+class Component:
+    """One part of a network; `count` equal parts in a row are shown as one, with the figures of each."""
 
     title: str
     shape: tuple[int, ...]
     params: int
     flops: int
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Component, ...] = ()
     count: int = 1
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
-
-def outline(network: nn.Module, size: int | tuple[int, int]) -> Part:
-    """The tree of a network on one image of that size, in the order in which its parts run."""
-    ghost = copy.deepcopy(network).to("meta").eval()
+def outline(network: nn.Module, size: int | tuple[int, int] | None = None) -> Component:
+    """Return the tree of a network on one image, with its parts in the order in which they run; size as in `cost`."""
+    copied = copy.deepcopy(network).to("meta").eval()
     shapes: dict[nn.Module, tuple[int, ...]] = {}
     order: dict[nn.Module, int] = {}
 
@@ -65,33 +54,33 @@ def outline(network: nn.Module, size: int | tuple[int, int]) -> Part:
     def finish(module: nn.Module, args: Any, out: Any) -> None:
         shapes[module] = _shape(out)
 
-    for module in ghost.modules():
+    for module in copied.modules():
         module.register_forward_pre_hook(begin)
         module.register_forward_hook(finish)
     counter = FlopCounterMode(display=False)
     with counter:
-        ghost(ghost_image(ghost, size))
+        copied(meta_image(copied, size))
     flops = {name: sum(counts.values()) for name, counts in counter.get_flop_counts().items()}
-    root = type(ghost).__name__
+    root = type(copied).__name__
 
-    def part(title: str, name: str, module: nn.Module) -> Part:
+    def component(title: str, name: str, module: nn.Module) -> Component:
         children = sorted(_children(name, module), key=lambda child: order.get(child[2], len(order)))
-        return Part(
+        return Component(
             title,
             shapes.get(module, ()),
             sum(p.numel() for p in module.parameters()),
             flops.get(name, 0),
-            _fold([part(*child) for child in children]),
+            _fold([component(*child) for child in children]),
         )
 
-    return part(str(network.name), root, ghost)
+    return component(str(network.name), root, copied)
 
 
 def _children(name: str, module: nn.Module) -> list[tuple[str, str, nn.Module]]:
-    """(title, full name, module) of the parts worth showing."""
+    """Return (title, full name, module) of each part that has a title."""
     found = []
     for attribute, child in module.named_children():
-        title = TITLES.get(attribute)
+        title = {**TITLES, **getattr(module, "part_titles", {})}.get(attribute)
         if title is None:
             continue
         if isinstance(child, nn.ModuleList):
@@ -103,8 +92,8 @@ def _children(name: str, module: nn.Module) -> list[tuple[str, str, nn.Module]]:
     return found
 
 
-def _fold(parts: list[Part]) -> tuple[Part, ...]:
-    folded: list[Part] = []
+def _fold(parts: list[Component]) -> tuple[Component, ...]:
+    folded: list[Component] = []
     for part in parts:
         same = folded and all(
             getattr(folded[-1], field) == getattr(part, field) for field in ("shape", "params", "flops", "parts")
@@ -119,7 +108,7 @@ def _fold(parts: list[Part]) -> tuple[Part, ...]:
 
 
 def _shape(out: Any) -> tuple[int, ...]:
-    """Of the first tensor in whatever a part returns, without the batch."""
+    """Return the shape of the first tensor that a part returns, without the batch."""
     while not isinstance(out, Tensor):
         if not out:
             return ()

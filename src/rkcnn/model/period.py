@@ -1,27 +1,36 @@
-"""What every rival is inside the one frame."""
+"""What every rival is inside the one frame: a period, made of time-steps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
+from rkcnn.model.diagram import Diagram
+from rkcnn.model.families import FAMILIES
 from rkcnn.model.solver_stats import SolverStats
+from rkcnn.model.spec import ModelSpec
+from rkcnn.solvers.solver_step import Time
 
 
 @dataclass(frozen=True)
 class TimeStep:
-    """One time-step: the new state, the increments that made it, the guesses they came from."""
+    """One time-step: the new state, the increments that made it, the guesses they came from, and the new time.
+
+    Only an ODE has a time; a learned step absorbs its size into its weights.
+    """
 
     y: Tensor
     e: tuple[Tensor, ...]
     x: tuple[Tensor, ...] = ()
+    t: Time | None = None
 
 
 class PaperCharge(NamedTuple):
-    """What the paper's FLOP column charges for a solve: evaluations of f, and operations an element of y."""
+    """What the paper's FLOP column counts for a solve: evaluations of f, and operations for each element of y."""
 
     evaluations: int
     operations: int
@@ -30,17 +39,19 @@ class PaperCharge(NamedTuple):
 class Period(nn.Module):
     """What happens between two changes of resolution: y -> (onward, readout).
 
-    A rival writes `walk`; the last state goes onward and is read out, unless it says otherwise in `ends`.
+    A rival's class takes (spec, index of the period, layers) and writes `walk`. The last state goes onward and is
+    read out, unless `ends` says otherwise.
     """
 
     onward: int  # channels to the transition
     readout: int  # channels to the postprocessor
     unit: str = "f"  # what `evaluations` counts: evaluations of f, or stage networks
-    evaluations: int = 0  # for one image; the least where the count depends on the data
-    exact: bool = True  # whether it doesn't
+    evaluations: int = 0  # for one image; the least where the number depends on the data
+    exact: bool = True  # whether `evaluations` is the same for all data
     paper_charge: PaperCharge | None = None
-    paper_counts: bool = True  # whether the paper's convention covers this period
-    tally: SolverStats | None = None
+    paper_counts: bool = True  # whether the paper's FLOP convention covers this period
+    solver_stats: SolverStats | None = None
+    part_titles: ClassVar[Mapping[str, str]] = {}  # of submodules, where `outline.TITLES` has none or others
 
     def __init__(self, onward: int, readout: int | None = None) -> None:
         super().__init__()
@@ -48,13 +59,34 @@ class Period(nn.Module):
         self.readout = onward if readout is None else readout
 
     def walk(self, y: Tensor) -> Iterator[TimeStep]:
+        """Yield the time-steps from y on."""
         raise NotImplementedError
 
     def ends(self, last: Tensor, e: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        """Return what goes onward and what is read out, given the last state and the last increments."""
         return last, last
 
     def forward(self, y: Tensor) -> tuple[Tensor, Tensor]:
         e: tuple[Tensor, ...] = ()
-        for move in self.walk(y):
-            y, e = move.y, move.e
+        for step in self.walk(y):
+            y, e = step.y, step.e
         return self.ends(y, e)
+
+    @classmethod
+    def draw_step(cls, spec: ModelSpec, diagram: Diagram) -> None:
+        """Add what one time-step of the first period computes to the diagram: here y' = y + F(y)."""
+        diagram.add("F", {"y": ""}, "e")
+        diagram.add("+", {"y": "", "e": ""}, "y'")
+
+
+def load_class(place: str) -> type[Any]:
+    """Return a class by its place in this room, as families and originals name it: `steps.resnet:ResNet`."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"rkcnn.model.{module}"), name)
+
+
+def step_diagram(spec: ModelSpec) -> Diagram:
+    """Return the diagram of one time-step of the first period; where the first step is a starter, of a later one."""
+    diagram = Diagram(str(spec), ["y"])
+    load_class(FAMILIES[spec.family].period).draw_step(spec, diagram)
+    return diagram

@@ -1,10 +1,9 @@
-"""A numerical method with its settings, applied to an f made of layers."""
+"""A numerical method with its settings, applied to an f that is made of layers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -12,34 +11,33 @@ from torch import Tensor, nn
 from rkcnn.model.layers import BatchNorm, Frozen
 from rkcnn.model.period import PaperCharge
 from rkcnn.model.spec import ModelSpec
-from rkcnn.solvers.adams import adams
-from rkcnn.solvers.adaptive import adaptive
 from rkcnn.solvers.adjoint import adjoint
-from rkcnn.solvers.batch_reducer import HERE, BatchReducer
-from rkcnn.solvers.explicit import explicit
+from rkcnn.solvers.batch_reducer import LOCAL, BatchReducer
 from rkcnn.solvers.implicit import implicit
-from rkcnn.solvers.methods import METHODS
+from rkcnn.solvers.methods import ADAMS, IMPLICIT, METHODS
+from rkcnn.solvers.solve import march
 from rkcnn.solvers.solver_step import Field, SolverStep
 
 # R = 18 operations a 3/8-rule step; the paper charges an Adams solve two starters of 4 evaluations, nothing
-# for f(t_n, y_n), one evaluation for the corrector, and 14 or 16 operations more (SPEC 2 and 4).
+# for f(t_n, y_n), one evaluation for the corrector, and 14 or 16 operations more (docs/spec.md, 2 and 4).
 ADAMS_CHARGE = {("ab", 4): PaperCharge(8, 2 * 18 + 14), ("abm", 3): PaperCharge(9, 2 * 18 + 16)}
 MAX_ITERATIONS = 30  # of an implicit Runge–Kutta step
 
 
 @dataclass(frozen=True)
 class Solver:
-    """One unit of time by r steps of a named method, or by as many as its tolerance asks for."""
+    """Solves over one unit of time, by r steps of a named method or by as many as its tolerance asks for."""
 
     method: str
     steps: int
     tol: float | None = None
     per_image: bool = False  # abm: judge convergence by image also where torchdiffeq judges the batch
     adjoint: bool = False
-    whole: BatchReducer = HERE  # in training: of whose batch this process may hold a share
+    reducer: BatchReducer = LOCAL  # in training: over the whole batch, of which this process may hold a share
 
     @classmethod
     def of(cls, spec: ModelSpec, index: int) -> Solver:
+        """Return the solver of a network's period, counted from 0."""
         assert spec.solver is not None
         return cls(spec.solver, spec.r[index], spec.tol, spec.converge == "image", bool(spec.adjoint))
 
@@ -50,65 +48,60 @@ class Solver:
 
     @property
     def least_evaluations(self) -> int:
-        """Of f, for one image; a test compares it with the least path that each solver takes on meta."""
-        if self.method in ("ab", "abm"):
+        """The fewest evaluations of f that any image can take; a test compares it with what runs on meta."""
+        if self.method in ADAMS:
             return 2 * 4 + (self.steps - 2) * (1 if self.tol is None else 2)
         tableau = METHODS[self.method]
         if tableau.kind != "explicit":
             return self.steps * (1 + tableau.stages)
         if self.tol is not None:
-            return tableau.stages + 1  # the first step's size takes one
+            return tableau.stages + 1  # the choice of the first step's size takes one
         return self.steps * tableau.stages - (self.steps - 1) * tableau.first_same_as_last
 
     @property
     def paper_charge(self) -> PaperCharge | None:
+        """What the paper's FLOPs count for a solve; None where the paper has no such solver."""
         if self.method == "rk4_38":
             return PaperCharge(4 * self.steps, 18 * self.steps)
         return ADAMS_CHARGE.get((self.method, self.steps))
 
     def walk(self, f: nn.Module, y: Tensor) -> Iterator[SolverStep]:
-        """The states after each step.
+        """Yield every step.
 
-        In evaluation each image converges, or adapts its step, by itself; in training the batch does
-        as a whole, over all ranks, since batch norm couples its images. A solve whose steps depend on the data
-        keeps its dropout masks, or their noise would pass for error; an implicit or adjoint one holds its batch
-        norms as well, and touches their running statistics once, at the solution.
+        In evaluation each image converges, or adapts its step, by itself; in training the batch does so as a whole,
+        over all processes, since batch norm couples its images. A solve whose steps depend on the data keeps its
+        dropout masks, or their noise would count as error; an implicit or adjoint solve freezes its batch norms as
+        well, and updates their running statistics once, at the solution.
         """
-        alone = self.per_image or (not f.training and self.method != "abm")
-        touches = f.training and not y.is_meta and any(isinstance(module, BatchNorm) for module in f.modules())
-        touch = f if touches else None
+        training = f.training and not y.is_meta
+        per_image = self.per_image or (not f.training and self.method != "abm")
+        reducer = self.reducer if training else LOCAL
+        updates_norms = training and any(isinstance(module, BatchNorm) for module in f.modules())
         parameters = tuple(f.parameters())
-        whole = self.whole if f.training and not y.is_meta else HERE
-        tableau = METHODS.get(self.method)
-        if tableau is not None and tableau.kind != "explicit":
+
+        def integrate(f: Field, y: Tensor, start: float, end: float) -> Iterator[SolverStep]:
+            return march(f, y, self.method, self.steps, self.tol, start, end, per_image, reducer)
+
+        if self.method in IMPLICIT:
             assert self.tol is not None
             yield from implicit(
                 Frozen(f),
                 y,
-                tableau,
+                METHODS[self.method],
                 parameters,
                 self.steps,
                 self.tol,
                 MAX_ITERATIONS,
-                alone,
-                at_solution=touch,
-                whole=whole,
+                per_image,
+                at_solution=f if updates_norms else None,
+                reducer=reducer,
             )
         elif self.adjoint and torch.is_grad_enabled():
-            moment = adjoint(partial(self._march, alone, whole), Frozen(f), y, parameters)
-            if touch is not None:
+            step = adjoint(integrate, Frozen(f), y, parameters)
+            if updates_norms:
                 with torch.no_grad():
-                    touch(1.0, moment.y)
-                moment = replace(moment, evaluations=moment.evaluations + 1)
-            yield moment
+                    f(1.0, step.y)
+                step = replace(step, evaluations=step.evaluations + 1)
+            yield step
         else:
-            yield from self._march(alone, whole, f if self.exact else Frozen(f, norms=False), y, 0.0, 1.0)
-
-    def _march(
-        self, alone: bool, whole: BatchReducer, f: Field, y: Tensor, start: float, end: float
-    ) -> Iterator[SolverStep]:
-        if self.method in ("ab", "abm"):
-            return adams(f, y, self.steps, self.tol, alone, start, end, whole)
-        if self.tol is not None:
-            return adaptive(f, y, METHODS[self.method], self.tol, per_image=alone, start=start, end=end, whole=whole)
-        return explicit(f, y, METHODS[self.method], self.steps, start, end)
+            yield from integrate(f if self.exact else Frozen(f, norms=False), y, 0.0, 1.0)

@@ -1,25 +1,15 @@
-"""A network's name is its configuration."""
+"""A network's name is its whole configuration: reading names, checking them and writing them."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 from rkcnn.error import InputError
-from rkcnn.model.families import (
-    CHOICES,
-    COUNTS,
-    FAMILIES,
-    MOST,
-    SWITCHES,
-    Family,
-    default_steps,
-    least_steps,
-    options_of,
-    solver_of,
-)
+from rkcnn.model.families import FAMILIES, LIMITS, OPTIONS, Family, Variant, options_of
+from rkcnn.solvers.methods import EMBEDDED
 
 Numbers = tuple[int, ...]
 
@@ -29,7 +19,7 @@ class ModelSpec:
     """FAMILY[-variant][-s_s_s]@k=k_k_k[,option=...]; parse(str(spec)) == spec.
 
     A list holds one number for each period; a single number stands for all of them. An option that is
-    None takes its default, and stays None where the network has no such option. Refuses what can't be built.
+    None takes its default, and stays None where the network has no such option. What can't be built raises InputError.
     """
 
     family: str
@@ -43,8 +33,8 @@ class ModelSpec:
     multiscale: bool | None = None
     sweeps: int | None = None
     tol: float | None = None
-    y: bool | None = None  # rule 4: y enters Phase II
-    shared: bool | None = None  # rule 5 broken: the two phases share their weights
+    y: bool | None = None
+    shared: bool | None = None
     merge: str | None = None
     p: int | None = None
     v0: str | None = None
@@ -56,8 +46,8 @@ class ModelSpec:
             raise InputError(_unknown_family(self.family))
         family = FAMILIES[self.family]
         self._check_variant(family)
-        if "" in family.variants and solver_of(family.name, "") == self.variant:
-            self._set("variant", "")  # the solver that is meant when none is named
+        if family.variants.get("", Variant()).solver == self.variant:
+            self._set("variant", "")  # the solver that is used when none is named
         self._broadcast(family)
         self._fill_options(family)
         self._check_numbers(family)
@@ -70,7 +60,12 @@ class ModelSpec:
 
     @property
     def solver(self) -> str | None:
-        return solver_of(self.family, self.variant)
+        """The numerical method that is applied to f; None in families that have no f."""
+        return self._traits.solver
+
+    @property
+    def _traits(self) -> Variant:
+        return FAMILIES[self.family].variants[self.variant]
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -79,7 +74,8 @@ class ModelSpec:
         if self.variant not in family.variants:
             given = f"variant {self.variant!r}" if self.variant else "no variant"
             known = ", ".join(f"-{v}" if v else "none" for v in family.variants)
-            raise InputError(f"{family.name}: {given} given; it takes {known}{nearest(self.variant, family.variants)}")
+            near = nearest(self.variant, tuple(family.variants))
+            raise InputError(f"{family.name}: {given} given; it takes {known}{near}")
         if family.staged != bool(self.stages):
             what = "needs its stages" if family.staged else "has no stages"
             given = "none" if not self.stages else _join(self.stages)
@@ -89,7 +85,7 @@ class ModelSpec:
     def _broadcast(self, family: Family) -> None:
         if not self.k:
             raise InputError(f"{family.name}: no k given; a name ends in its channels, as in {self._head()}@k=32")
-        steps = default_steps(family, self.variant)
+        steps = self._traits.steps
         if steps is None and self.r:
             raise InputError(f"{family.name} has no time-steps, r={_join(self.r)} given; leave r out")
         if not self.r and steps is not None:
@@ -119,34 +115,31 @@ class ModelSpec:
                     f"{self._head()} with {periods} has no option {name}; "
                     f"it takes {', '.join(('k', *(('r',) if self.r else ()), *known))}"
                 )
-        for name, choices in CHOICES.items():
+        for name, option in OPTIONS.items():
             value = getattr(self, name)
-            if value is not None and value not in choices:
-                raise InputError(f"{self._head()}: {name}={value} given; {name} is one of {', '.join(choices)}")
+            if option.kind == "choice" and value is not None and value not in option.choices:
+                raise InputError(f"{self._head()}: {name}={value} given; {name} is one of {', '.join(option.choices)}")
 
     def _check_numbers(self, family: Family) -> None:
         head = self._head()
-        for name, most in MOST.items():
+        for name, limit in LIMITS.items():
             value = getattr(self, name)
             largest = max(value, default=0) if isinstance(value, tuple) else value or 0
-            if largest > most:
-                raise InputError(f"{head}: {name} {largest} given; at most {most} can be built")
+            if largest > limit:
+                raise InputError(f"{head}: {name} {largest} given; at most {limit} can be built")
         if min(self.k) < 1:
             raise InputError(f"{head}: k={_join(self.k)} given; every period needs at least 1 channel")
-        divisor = 4 if self.variant == "bottleneck" else family.divisor
+        divisor, why = self._traits.divisor
         for k in self.k:
             if k % divisor:
-                why = "its bottleneck has k/4 channels" if divisor == 4 else "it splits its channels in two"
                 raise InputError(f"{head}: k={k} given; {why}, so k must be a multiple of {divisor}")
-        two = self.variant in ("I", "R") or self.family == "CliqueNet"
-        if two and min(self.stages) < 2:
+        least, why = self._traits.least_stages
+        if self.stages and min(self.stages) < least:
+            reason = f"{why}, so {family.name}{'-' * bool(self.variant)}{self.variant} needs" if why else "it needs"
             raise InputError(
-                f"{head}: stages {_join(self.stages)} given; Phase II renews each stage from the others, "
-                f"so {family.name}{'-' * bool(self.variant)}{self.variant} needs at least 2 stages in every period"
+                f"{head}: stages {_join(self.stages)} given; {reason} at least {least} stages in every period"
             )
-        if self.stages and min(self.stages) < 1:
-            raise InputError(f"{head}: stages {_join(self.stages)} given; every period needs at least 1")
-        least, why = least_steps(family, self.variant)
+        least, why = self._traits.least_steps
         if self.r and min(self.r) < least:
             reason = f" ({why})" if least > 1 else ""
             raise InputError(f"{head}: r={_join(self.r)} given; it needs r >= {least}{reason}")
@@ -154,14 +147,14 @@ class ModelSpec:
             raise InputError(
                 f"{head}: merge=concat with r={_join(self.r)} given; concatenated stages end a period, r must be 1"
             )
-        for name in COUNTS:
+        for name, option in OPTIONS.items():
             value = getattr(self, name)
-            if value is not None and value < 1:
+            if option.kind == "count" and value is not None and value < 1:
                 raise InputError(f"{head}: {name}={value} given; it must be at least 1")
         if self.tol is not None:
             if not 0 < self.tol < float("inf"):
                 raise InputError(f"{head}: tol={self.tol} given; a tolerance is a positive number")
-            if self.solver in ("dopri5", "tsit5") and max(self.r) > 1:
+            if self.solver in EMBEDDED and max(self.r) > 1:
                 raise InputError(
                     f"{head}: r={_join(self.r)} with tol given; with a tolerance the step adapts, leave r out"
                 )
@@ -170,16 +163,11 @@ class ModelSpec:
         return "-".join(filter(None, (self.family, self.variant, _join(self.stages))))
 
     def __str__(self) -> str:
-        family = FAMILIES[self.family]
-        steps = default_steps(family, self.variant)
-        r_default = not self.r or set(self.r) == {steps}
-        others = [numbers for numbers in (self.stages,) if numbers]
-        k = self.k[:1] if others and len(set(self.k)) == 1 else self.k
+        k = self.k[:1] if self.stages and len(set(self.k)) == 1 else self.k
         parts = [f"k={_join(k)}"]
-        if not r_default:
+        if self.r and set(self.r) != {self._traits.steps}:
             parts.append(f"r={_join(self.r[:1] if len(set(self.r)) == 1 else self.r)}")
-        known = options_of(family, self.variant, self.periods)
-        for name, default in known.items():
+        for name, default in options_of(FAMILIES[self.family], self.variant, self.periods).items():
             value = getattr(self, name)
             if value != default:
                 parts.append(f"{name}={_write(value)}")
@@ -187,9 +175,10 @@ class ModelSpec:
 
 
 def norms_of(spec: ModelSpec, norm: str | None = None) -> tuple[str, str]:
-    """(frame, block): `paper` is batch norm in frames of several periods (SPEC 3.5).
+    """Return the norms (bn or gn) of the frame and of the blocks, as the option `norm` says (docs/spec.md, 3.5).
 
-    In the one-period frame it is group norm, with batch norm inside RK, dense and clique blocks.
+    `paper` is batch norm in networks of several periods; in those of one period it is group norm, with batch norm
+    inside RK, dense and clique blocks.
     """
     norm = norm or spec.norm
     if norm in ("bn", "gn"):
@@ -197,11 +186,8 @@ def norms_of(spec: ModelSpec, norm: str | None = None) -> tuple[str, str]:
     return ("bn", "bn") if spec.periods > 1 else ("gn", FAMILIES[spec.family].norm)
 
 
-OPTIONS = tuple(f.name for f in fields(ModelSpec))[5:]
-
-
 def parse(name: str) -> ModelSpec:
-    """Read a name, in any case: `rkcnn-i-2_2_2@k=120` is `RKCNN-I-2_2_2@k=120`."""
+    """Return the configuration that a name says, in any case: `rkcnn-i-2_2_2@k=120` is `RKCNN-I-2_2_2@k=120`."""
     head, _, tail = name.strip().partition("@")
     if not head:
         raise InputError(f"{name!r} given; a name is needed, as in RKCNN-I-2_2_2@k=120")
@@ -234,19 +220,20 @@ def parse(name: str) -> ModelSpec:
 def _read(name: str, key: str, text: str) -> Any:
     if key in ("k", "r"):
         return _numbers(f"{name}: {key}", text)
-    if key in SWITCHES:
+    kind = OPTIONS[key].kind if key in OPTIONS else None
+    if kind == "switch":
         if text not in ("on", "off"):
             raise InputError(f"{name}: {key}={text} given; {key} is on or off")
         return text == "on"
-    if key in COUNTS:
+    if kind == "count":
         if not re.fullmatch(r"[0-9]{1,6}", text):
             raise InputError(f"{name}: {key}={text} given; {key} is a whole number of up to 6 digits")
         return int(text)
-    if key == "tol":
+    if kind == "tolerance":
         if not re.fullmatch(r"-?[0-9]*[.]?[0-9]+(e[+-]?[0-9]+)?", text):
-            raise InputError(f"{name}: tol={text} given; a tolerance is a number, as in tol=0.001")
+            raise InputError(f"{name}: {key}={text} given; a tolerance is a number, as in tol=0.001")
         return float(text)
-    if key in CHOICES:
+    if kind == "choice":
         return text
     raise InputError(
         f"{name}: no option {key}{nearest(key, ('k', 'r', *OPTIONS))}; options are {', '.join(('k', 'r', *OPTIONS))}"
@@ -270,6 +257,7 @@ def _join(numbers: Numbers) -> str:
 
 
 def nearest(word: str, words: tuple[str, ...], cutoff: float = 0.5) -> str:
+    """Return a question after the word that a misspelt one is closest to; nothing where none is close."""
     folded = {known.lower(): known for known in words if known}
     near = get_close_matches(word.lower(), folded, n=1, cutoff=cutoff) if word else []
     return f" (did you mean {folded[near[0]]}?)" if near else ""

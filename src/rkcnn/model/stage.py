@@ -1,4 +1,4 @@
-"""Stage networks: what stands for one stage of a Runge–Kutta step."""
+"""Stage networks: each computes one stage of a learned Runge–Kutta step."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ class Stage(nn.Module):
 
 
 class SharedStage(nn.Module):
-    """Stage i of s with one set of weights for both phases and norms of its own for each (the clique block).
+    """Stage i of s, whose two phases share their convolutions and have norms of their own (CliqueNet's block).
 
-    Its weights read {y, x_j (j != i)}; Phase I uses those of {y, x_1 .. x_{i-1}}, Phase II all, or all but y's.
-    Without the 1x1 bottleneck the 3x3 convolution reads the states itself, as in the first CliqueNet.
+    Its weights read {y, x_j (j != i)}, each state by a block W_ij with a fan-in of its own; Phase I uses those of
+    {y, x_1 .. x_{i-1}}, Phase II all of them, or all but y's. Without the 1x1 bottleneck the 3x3 convolution reads the
+    states itself, as in the first CliqueNet. `y_width` is the number of y's channels, k unless given.
     """
 
     def __init__(
@@ -44,16 +45,17 @@ class SharedStage(nn.Module):
     ) -> None:
         super().__init__()
         before = k if y_width is None else y_width  # channels of y
-        width = before + (s - 1) * k
+        blocks = (before, *[k] * (s - 1))
+        width = sum(blocks)
         self.columns = {1: slice(0, before + i * k), 2: slice(0 if y else before, width)}
         self.bottleneck = bottleneck
         for phase, columns in self.columns.items():
             self.add_module(f"norm1_{phase}", layers.norm(columns.stop - columns.start))
         if bottleneck:
-            self.narrow = layers.conv(width, k, 1)
+            self.narrow = layers.conv(width, k, 1, blocks=blocks)
             for phase in self.columns:
                 self.add_module(f"norm2_{phase}", layers.norm(k))
-        self.conv = layers.conv(k if bottleneck else width, k, 3)
+        self.conv = layers.conv(k, k, 3) if bottleneck else layers.conv(width, k, 3, blocks=blocks)
 
     def forward(self, phase: int, *states: Tensor) -> Tensor:
         columns = self.columns[phase]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -74,13 +75,14 @@ def source_hash(entry: str = TRAINING) -> str:
             _write(node, words, imports)
             if words:
                 digests.append(hashlib.sha256(" ".join(words).encode()).digest())
-        new = {name for name in imports if name.startswith(_COMPUTING)} - found
+        new = {name for name in imports if name.startswith(_COMPUTING)} - found - {"rkcnn.model.diagram"}
         waiting.extend(new)
         found |= new
     return hashlib.sha256(b"".join(sorted(digests))).hexdigest()[:16]
 
 
 _COMPUTING = tuple(f"rkcnn.{room}." for room in ROOMS)
+_CLASS_PLACE = re.compile(r"([a-z_.]+):[A-Z]\w*")  # steps.resnet:ResNet, as model/period.py loads a class by its name
 _IGNORED_FIELDS = {"annotation", "returns", "type_comment", "kind", "ctx", "msg", "cause"}
 
 
@@ -99,7 +101,9 @@ def _write(node: Any, words: list[str], imports: set[str]) -> None:
         imports.update((node.module, *(f"{node.module}.{name.name}" for name in node.names)))
     elif not issubclass(kind, ast.AST):
         words.append(repr(node))
-    elif not (kind is ast.Pass or _is_docstring(node) or _is_for_type_checkers(node)):
+        if kind is str and (place := _CLASS_PLACE.fullmatch(node)):
+            imports.add(f"rkcnn.model.{place[1]}")
+    elif not (kind is ast.Pass or _is_docstring(node) or _is_for_type_checkers(node) or _only_draws(node)):
         if isinstance(node, ast.AnnAssign) and node.value is not None:
             node = ast.Assign([node.target], node.value)
         elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
@@ -115,6 +119,11 @@ def _write(node: Any, words: list[str], imports: set[str]) -> None:
 
 def _is_docstring(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _only_draws(node: ast.AST) -> bool:
+    """Whether this is a function that draws a network's diagram (model/diagram.py)."""
+    return isinstance(node, ast.FunctionDef) and node.name in ("draw_step", "step_diagram")
 
 
 def _is_for_type_checkers(node: ast.AST) -> bool:

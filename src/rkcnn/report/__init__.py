@@ -1,1 +1,1 @@
-"""What is read off records and the paper; imports no torch."""
+"""Reads records and the paper's numbers, compares them, and writes tables, figures and pages. Imports no torch."""

@@ -1,27 +1,49 @@
-"""The rows of a table against one of them."""
+"""Compares each row of a table with its reference: differences with intervals, and tests corrected for their number."""
 
 from __future__ import annotations
 
 from math import comb
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rkcnn.data.sets import SETS
 from rkcnn.evaluation.binomial import McNemar, mcnemar
-from rkcnn.record.tables import Table
-from rkcnn.report.errors import printed_error
-from rkcnn.report.mistakes import find_mistakes
-from rkcnn.report.statistics import MOST_SPLITS, Difference, Permutation, holm, permute, separates, welch
-from rkcnn.report.view import Row, View
+from rkcnn.report.predictions import find_mistakes, read_predictions
+from rkcnn.report.results import ResultTable, Row
+from rkcnn.report.statistics import (
+    MOST_SPLITS,
+    Difference,
+    Permutation,
+    holm,
+    independent_standard_error,
+    paired_standard_error,
+    permute,
+    separates,
+    welch,
+)
 
-OWN_REFERENCES = {"ablation": "RKCNN-I-2_2_2@k=120", "scaling": "RKCNN-I-2_2_2@k=80"}
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
-class Contrast(NamedTuple):
-    """One row against the table's reference: differences are row - reference, of last-epoch errors.
+class ImageSampling(NamedTuple):
+    """The standard error of a difference that comes from the draw of the held-out images, however many seeds ran.
 
-    `p` is Welch's, corrected by Holm for `among` comparisons, those of the table that were tested or lost to a
-    divergence; it decides. The permutation's stands beside it uncorrected: its smallest value, times their number, may
-    exceed any level.
+    `disagreeing` counts the images to which seed 0 of the two networks gives different classes, where both kept their
+    predictions. Those on which both are wrong change nothing, so sqrt(disagreeing)/n is at least sqrt(b + c)/n. Without
+    predictions `disagreeing` is None and `se` assumes that the two err independently, which makes it larger.
+    """
+
+    se: float
+    disagreeing: int | None
+
+
+class Comparison(NamedTuple):
+    """One row against its reference; differences are row minus reference, of last-epoch errors.
+
+    `p` is Welch's p corrected by Holm's method for `among` comparisons, those of the table that were tested or that
+    lost runs to divergence; it decides. The permutation test's p is given uncorrected: its smallest value times their
+    number may exceed any level. Rows of a single run have a difference and no test.
     """
 
     row: Row
@@ -29,67 +51,84 @@ class Contrast(NamedTuple):
     difference: Difference
     p: float | None
     among: int
-    permutation: Permutation | None  # with more seeds than it can be counted for there is none
-    mcnemar: McNemar | None  # seed 0 against seed 0, where both have predictions and the labels are here
+    permutation: Permutation | None  # None where there are more seeds than the exact test takes
+    mcnemar: McNemar | None  # seed 0 against seed 0, where both have predictions and the labels are on this machine
+    sampling: ImageSampling | None  # None where the number of held-out images is not known
+
+    @property
+    def tested(self) -> bool:
+        """Whether both sides have two runs or more."""
+        return min(len(self.row.results), len(self.reference.results)) > 1
 
     @property
     def separable(self) -> bool:
+        """Whether the corrected p tells the two apart."""
         return separates(self.p)
 
 
-def compare(view: View) -> list[Contrast]:
-    """Every row that has two runs or more against its reference, if that has; in the table's order.
+def compare(results: ResultTable) -> list[Comparison]:
+    """Compare every row that has runs with its reference, if that has runs, in the table's order.
 
-    A row of which runs diverged takes no part, on either side: what is left of it is chosen. Smoke compares nothing,
-    however many seeds it has.
+    A row of which runs diverged takes no part on either side, since its surviving runs are a biased sample. Runs of
+    the smoke preset are compared with nothing, however many seeds they have.
     """
-    if view.preset == "smoke":
+    if results.preset == "smoke":
         return []
-    rows = {row.spec: row for row in view.rows}
-    against = [(row, other) for row in view.rows if (other := rows[reference_of(view.table, row.spec)]) is not row]
-    pairs = [(row, other) for row, other in against if min(_count(row), _count(other)) > 1]
-    differences = [welch(_errors(row), _errors(other)) for row, other in pairs]
+    rows = {row.spec: row for row in results.rows}
+    against = [(row, rows[results.references[row.spec]]) for row in results.rows if row.spec in results.references]
+    against = [(row, other) for row, other in against if other is not row]
+    pairs = [(row, other) for row, other in against if row.all_finished and other.all_finished]
+    differences = [welch(row.errors, other.errors) for row, other in pairs]
     chances = [difference.p for difference in differences if difference.p is not None]
     lost = sum(bool(row.diverged or other.diverged) for row, other in against)
     corrected = iter(holm(chances, lost))
-    data = SETS[view.table.data_at(view.preset)]
-    compared = {row.spec: row for pair in pairs for row in pair}
-    mistakes = {spec: find_mistakes(row, data) for spec, row in compared.items()}
-    contrasts = []
-    for (row, other), difference in zip(pairs, differences, strict=True):
-        one, two = mistakes[row.spec], mistakes[other.spec]
-        judged = mcnemar(one.tolist(), two.tolist()) if one is not None and two is not None else None
-        p = None if difference.p is None else next(corrected)
-        contrasts.append(Contrast(row, other, difference, p, len(chances) + lost, _permute(row, other), judged))
-    return contrasts
+    first_seeds = _FirstSeeds(results)
+    return [
+        Comparison(
+            row,
+            other,
+            difference,
+            None if difference.p is None else next(corrected),
+            len(chances) + lost,
+            _permute(row, other),
+            first_seeds.test(row, other),
+            first_seeds.find_sampling(row, other),
+        )
+        for (row, other), difference in zip(pairs, differences, strict=True)
+    ]
 
 
-def reference_of(table: Table, spec: str) -> str:
-    """What a row is compared with: the RKCNN of the lowest error in the paper, so that ours don't choose it.
+class _FirstSeeds:
+    """Compares rows by what their seed 0 says of each image; reads each row's predictions once."""
 
-    In the norms table it is that of the row's norm, in our other tables the network they start from.
-    """
-    if table.name in OWN_REFERENCES:
-        return OWN_REFERENCES[table.name]
-    if table.name == "norms":
-        half = len(table.specs) // 2  # all group norm, then all batch norm
-        same = table.specs[:half] if spec in table.specs[:half] else table.specs[half:]
-        return next(name for name in same if name.startswith("RKCNN-R-"))
-    assert table.paper is not None
-    label = table.paper.label
-    printed = ((printed_error(label, name, table.data), name) for name in table.specs if name.startswith("RKCNN-"))
-    return min((cell.lowest, name) for cell, name in printed if cell and cell.lowest is not None)[1]
+    def __init__(self, results: ResultTable) -> None:
+        self.images = results.images
+        self.data = SETS.get(results.data)
+        self._predictions: dict[str, NDArray[np.integer] | None] = {}
+        self._mistakes: dict[str, NDArray[np.bool_] | None] = {}
 
+    def test(self, row: Row, other: Row) -> McNemar | None:
+        if min(len(row.results), len(other.results)) < 2 or self.data is None:
+            return None
+        for each in (row, other):
+            if each.spec not in self._mistakes:
+                self._mistakes[each.spec] = find_mistakes(each, self.data)
+        one, two = self._mistakes[row.spec], self._mistakes[other.spec]
+        return mcnemar(one.tolist(), two.tolist()) if one is not None and two is not None else None
 
-def _count(row: Row) -> int:
-    """How many runs can be compared."""
-    return len(row.results) if row.whole else 0
+    def find_sampling(self, row: Row, other: Row) -> ImageSampling | None:
+        if self.images is None or row.last is None or other.last is None:
+            return None
+        for each in (row, other):
+            if each.spec not in self._predictions:
+                self._predictions[each.spec] = read_predictions(each)
+        one, two = self._predictions[row.spec], self._predictions[other.spec]
+        if one is None or two is None or not one.shape == two.shape == (self.images,):
+            return ImageSampling(independent_standard_error(row.last.mean, other.last.mean, self.images), None)
+        disagreeing = int((one != two).sum())
+        return ImageSampling(paired_standard_error(disagreeing, self.images), disagreeing)
 
 
 def _permute(row: Row, other: Row) -> Permutation | None:
-    countable = comb(_count(row) + _count(other), _count(row)) <= MOST_SPLITS
-    return permute(_errors(row), _errors(other)) if countable else None
-
-
-def _errors(row: Row) -> list[float]:
-    return [result.error for result in row.results if result.error is not None]
+    n, m = len(row.results), len(other.results)
+    return permute(row.errors, other.errors) if min(n, m) > 1 and comb(n + m, n) <= MOST_SPLITS else None

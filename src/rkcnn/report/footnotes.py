@@ -1,142 +1,183 @@
-"""How a table is to be read: how theirs was counted, where it came from, how far a test set can be trusted."""
+"""The notes to a table: how errors were counted, where numbers come from, how far they can be trusted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 
-from rkcnn.data.sets import SETS
 from rkcnn.evaluation.binomial import sampling_error, wilson
 from rkcnn.evaluation.nvidia_smi import MIB
-from rkcnn.report.cost_check import NAMES, check_costs
-from rkcnn.report.entry import percent
-from rkcnn.report.footprint import is_measured, is_printed
-from rkcnn.report.frontier import is_timed
-from rkcnn.report.view import View
+from rkcnn.report.compare import Comparison
+from rkcnn.report.costs import NAMES, CostCheck
+from rkcnn.report.memory import is_measured, is_printed
+from rkcnn.report.results import ResultTable
+from rkcnn.report.sentences import percent, say_paper_counts
 
 NORMS = (
-    "The blocks of RKCNN, DenseNet and CliqueNet have batch norm here, the others group norm (docs/spec.md, 3.5): a "
-    "difference between the two groups may be the norm's. The table `norms` is there to tell them apart."
+    "In this table the blocks of RKCNN, DenseNet and CliqueNet use batch norm and the others group norm "
+    "(docs/spec.md, 3.5), so a difference between the two groups may come from the norm. The table `norms` gives all "
+    "of them the same norm."
 )
 
 TIME = (
-    "There is no figure of error against training time: runs of this table were trained side by side, or their records "
-    "don't say whether, and runs that share a device share one time, which says more of how they were packed."
+    "There is no figure of error against training time: runs of this table were trained side by side on one device, "
+    "or their records don't say, and such runs share one wall time, which says more about how they were scheduled "
+    "than about the networks."
 )
 
 
-def footnotes(view: View) -> Iterator[str]:
-    """One sentence or two each; about this table alone."""
-    yield from _note_theirs(view)
-    yield from _note_others(view)
-    yield from _note_costs(view)
-    yield from _note_memory(view)
-    sampling = note_sampling(view)
+def list_footnotes(
+    results: ResultTable, checks: Sequence[tuple[CostCheck, CostCheck]], comparisons: Sequence[Comparison]
+) -> Iterator[str]:
+    """Yield the notes to one table, one to three sentences each; `checks` are the costs of its rows."""
+    yield from _note_errors(results)
+    yield from note_records(results)
+    if results.others:
+        listed = ", ".join(f"{number} by {name}" for name, number in results.others.items())
+        yield f"Results of these networks by other recipes are left out: {listed}."
+    yield from _note_costs(results, checks)
+    yield from _note_memory(results)
+    sampling = note_sampling(results, comparisons)
     if sampling:
         yield sampling
-    yield from note_single(view)
-    if not is_timed(view):
+    yield from note_single_runs(results)
+    if not results.trained_alone:
         yield TIME
-    yield from note_norms(view)
-    yield from note_control(view)
-    for row in view.rows:
+    yield from note_norms(results)
+    yield from note_control(results)
+    for row in results.rows:
         if row.diverged:
             seeds = ", ".join(str(result.run.seed) for result in row.diverged)
             yield f"{row.label} diverged with seed {seeds}: {row.diverged[0].status.removeprefix('diverged: ')}."
 
 
-def note_sampling(view: View) -> str:
-    """The test set is a sample itself, which more seeds don't mend; empty where there is nothing to say it of."""
-    means = [row.last.mean for row in view.rows if row.last]
-    if not means or view.preset == "smoke":
+def note_records(results: ResultTable) -> Iterator[str]:
+    """Give the notes that stand in the records themselves, each with the rows that have it."""
+    notes: dict[str, list[str]] = {}
+    for row in results.rows:
+        for note in row.notes:
+            notes.setdefault(note, []).append(row.label)
+    for note, labels in notes.items():
+        yield f"{', '.join(labels)}: {note.rstrip('.')}."
+
+
+def list_limits(results: ResultTable, comparisons: Sequence[Comparison]) -> list[str]:
+    """Return what the runs can't show, in sentences that are footnotes as well."""
+    if not comparisons:
+        return list(note_single_runs(results))
+    return [*filter(None, [note_sampling(results, comparisons)]), *note_norms(results)]
+
+
+def note_sampling(results: ResultTable, comparisons: Sequence[Comparison]) -> str:
+    """Say how much the draw of the images alone changes errors and differences; empty where there are no errors."""
+    means = [row.last.mean for row in results.rows if row.last]
+    if not means or results.images is None or results.preset == "smoke":
         return ""
-    images = SETS[view.table.data_at(view.preset)].test.images
     error = fmean(means)
-    spread = sampling_error(error, images)
+    spread = sampling_error(error, results.images)
     return (
-        f"Intervals are over seeds, on these {images:,} test images. The images are a sample too: an error of "
-        f"{percent(error, 2)} % of them is known to ±{percent(spread.se, 3)} points (one standard error; "
-        f"95 %: ±{percent(spread.half, 3)}), however many seeds, and a difference of two networks hardly better: a "
-        "small one may turn round on other images."
+        f"Intervals are over seeds, on the same {results.images:,} {results.held_out} images. Those images are a "
+        f"sample too: an error of {percent(error, 2)} % has a standard error of ±{percent(spread.se, 3)} points from "
+        f"the draw of the images (95 %: ±{percent(spread.half, 3)}), however many seeds there are. "
+        f"{_say_difference_error(comparisons)}A small difference may reverse on another {results.held_out} set."
     )
 
 
-def note_control(view: View) -> Iterator[str]:
-    """What Identity is, where it is a row."""
-    for row in view.rows:
+def _say_difference_error(comparisons: Sequence[Comparison]) -> str:
+    found = [comparison.sampling for comparison in comparisons if comparison.sampling]
+    if not found:
+        return ""
+    errors = _span([percent(sampling.se, 3) for sampling in found], "±")
+    images = [sampling.disagreeing for sampling in found if sampling.disagreeing is not None]
+    start = f"For a difference between two networks it is {errors} points"
+    if len(images) < len(found):
+        return f"{start}, if the two err independently; it is smaller if they err on the same images. "
+    judged = _span([str(number) for number in sorted(images)])
+    return f"{start}: sqrt(d)/n for the d = {judged} of n images that seed 0 of the two classifies differently. "
+
+
+def _span(texts: Sequence[str], sign: str = "") -> str:
+    """Write 0.05, or 0.05 to 0.07."""
+    ordered = sorted(dict.fromkeys(texts), key=float)
+    return sign + (ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {sign}{ordered[-1]}")
+
+
+def note_control(results: ResultTable) -> Iterator[str]:
+    """Explain Identity, where it is a row."""
+    for row in results.rows:
         if row.family == "Identity":
             yield (
-                f"{row.label} is the frame with nothing in it: every layer but the steps. The paper has no such "
-                "control; what a row's steps add is its difference from it (behind the blocks of DenseNet and "
-                "CliqueNet the next layer is wider, too)."
+                f"{row.label} is the network without any step: all its other layers are there. The paper has no such "
+                "control. What the steps of another row add is its difference from this one (after the blocks of "
+                "DenseNet and CliqueNet the next layer is wider, too)."
             )
 
 
-def note_norms(view: View) -> Iterator[str]:
-    """On MNIST the norm is mixed up with the kind of step."""
-    if view.table.data == "mnist" and view.table.name != "norms" and view.preset != "smoke":
+def note_norms(results: ResultTable) -> Iterator[str]:
+    """Warn that on MNIST the kind of norm and the kind of step go together."""
+    table = results.table
+    if table and table.data == "mnist" and table.name != "norms" and results.preset != "smoke":
         yield NORMS
 
 
-def note_single(view: View) -> Iterator[str]:
-    """One run has no deviation; what its test set allows is known all the same."""
-    if view.preset == "smoke":
+def note_single_runs(results: ResultTable) -> Iterator[str]:
+    """Give the interval of each row that is one run: it has no deviation over seeds."""
+    if results.preset == "smoke" or results.images is None:
         return
-    images = SETS[view.table.data_at(view.preset)].test.images
-    for row in view.rows:
+    for row in results.rows:
         if row.last and row.last.n == 1:
-            low, high = (percent(end, 2) for end in wilson(round(row.last.mean * images), images))
+            low, high = (percent(end, 2) for end in wilson(round(row.last.mean * results.images), results.images))
             yield (
-                f"{row.label} is one run: {percent(row.last.mean, 2)} % of {images:,} images, {low} to {high} % by "
-                "Wilson's 95 % interval for the draw of the images; of other seeds it says nothing."
+                f"{row.label} is a single run: {percent(row.last.mean, 2)} % of {results.images:,} images are wrong, "
+                f"with {low} to {high} % as Wilson's 95 % interval for the draw of the images. It says nothing about "
+                "other seeds."
             )
 
 
-def _note_theirs(view: View) -> Iterator[str]:
-    if any(row.printed for row in view.rows):
+def _note_errors(results: ResultTable) -> Iterator[str]:
+    held_out = results.held_out
+    if not any(row.printed for row in results.rows):
         yield (
-            "Errors in percent. theirs: lowest(mean±std) over the paper's runs, each counted at its best epoch on the "
-            "test set, as its public code does; best: ours, counted so; last: ours after the last epoch, mean±std, the "
-            "fairer number, since nothing was chosen by the test set; n: seeds" + _say_gaps(view)
+            "Errors are in percent. last: mean±std after the last epoch; best: lowest(mean±std) of each run's best "
+            f"epoch, chosen on the {held_out} set."
         )
-    else:
-        yield "Errors in percent; last: mean±std after the last epoch, best: lowest(mean±std) of the best epochs."
-    quoted = [row.printed.quoted for row in view.rows if row.printed and row.printed.quoted]
+        return
+    yield (
+        "Errors are in percent. paper: lowest(mean±std) over the paper's runs, each counted at its best epoch on the "
+        f"test set ({say_paper_counts(results)}). best: ours, counted in the same way, and so chosen on the test set. "
+        "last: ours after the last epoch, mean±std; nothing was chosen on the test set, so it is the fairer number. "
+        f"n: seeds. {_say_gaps(results)}".rstrip()
+    )
+    quoted = [row.printed.quoted for row in results.rows if row.printed and row.printed.quoted]
     if quoted:
         yield (
-            f"* quoted by the paper from {'; '.join(dict.fromkeys(quoted))}: trained by their own recipes. Ours "
-            f"beside them is trained by this table's ({view.table.recipe_at(view.preset)}), so a difference may be the "
-            "recipe's."
+            f"* The paper quotes this number from {'; '.join(dict.fromkeys(quoted))}, where the network was trained "
+            f"by another recipe. Ours beside it is trained by {results.recipe.name}, so a difference may come from the "
+            "recipe."
         )
     notes: dict[str, list[str]] = {}
-    for row in view.rows:
+    for row in results.rows:
         if row.printed and row.printed.note:
             notes.setdefault(row.printed.note, []).append(f"{row.label} ({row.printed.printed})")
     for note, rows in notes.items():
-        yield f"Theirs of {', '.join(rows)}: {note}."
+        yield f"The paper's number of {', '.join(rows)}: {note}."
 
 
-def _say_gaps(view: View) -> str:
-    """What Δ is, or why there is none."""
-    if view.preset != "paper":
-        return ". theirs is for orientation alone: ours is not by the paper's recipe, so no difference is given."
-    if not any(row.whole and row.printed for row in view.rows):
-        return "."
+def _say_gaps(results: ResultTable) -> str:
+    """Say what Δ is, or why there is none."""
+    if results.preset != "paper":
+        return "The paper's errors are for orientation: ours are by another recipe, so no difference is given."
+    if not any(row.all_finished and row.printed for row in results.rows):
+        return ""
     return (
-        "; Δ: our mean minus theirs. Δ best compares like with like; Δ last sets our last epoch against their best "
-        "one, and so comes out higher by what choosing gains."
+        "Δ: our mean minus the paper's. Δ best compares like with like; Δ last compares our last epoch with the "
+        "paper's best one, and so is higher by what choosing gains."
     )
 
 
-def _note_others(view: View) -> Iterator[str]:
-    if view.others:
-        listed = ", ".join(f"{number} by {name}" for name, number in view.others.items())
-        yield f"Results of these networks by other recipes are left out: {listed}."
-
-
-def _note_costs(view: View) -> Iterator[str]:
-    for row in view.rows:
-        for check in check_costs(view, row):
+def _note_costs(results: ResultTable, checks: Sequence[tuple[CostCheck, CostCheck]]) -> Iterator[str]:
+    for row, found in zip(results.rows, checks, strict=True):
+        for check in found:
             if check.state == "slip":
                 yield f"{row.label}, {NAMES[check.column]}: {check.why}."
             elif check.state == "differs":
@@ -144,19 +185,21 @@ def _note_costs(view: View) -> Iterator[str]:
                 yield f"{cell}: the paper has {check.printed}, the records {check.counted:,}."
 
 
-def _note_memory(view: View) -> Iterator[str]:
-    if not is_measured(view):
+def _note_memory(results: ResultTable) -> Iterator[str]:
+    if not is_measured(results):
         return
-    gpus = ", ".join(sorted({row.memory.gpu for row in view.rows if row.memory}))
-    control = f"{view.control.spec}, {view.control.driver_bytes // MIB} MiB" if view.control else "not measured yet"
+    gpus = ", ".join(sorted({row.memory.gpu for row in results.rows if row.memory}))
+    control = "not measured yet"
+    if results.control:
+        control = f"{results.control.spec}, {results.control.driver_bytes // MIB} MiB"
     yield (
-        f"Memory in MiB, of a fresh process that infers one image on {gpus}. driver: what the driver counts for it, "
-        "with the CUDA context; reserved: the most that torch held of it; allocated: the most that its tensors took; "
-        f"− Identity: the driver's minus that of the frame without any step ({control}), which includes libraries that "
-        "a network loads and torch doesn't count."
+        f"Memory is in MiB, of a fresh process that infers one image on {gpus}. driver: what the driver counts for the "
+        "process, with the CUDA context; reserved: the most that torch held; allocated: the most that its tensors "
+        f"took; − Identity: the driver's number minus that of the network without any step ({control}), which includes "
+        "libraries that a network loads and torch doesn't count."
     )
-    if is_printed(view):
+    if is_printed(results):
         yield (
-            "The paper's memory includes the CUDA context of its own machine, as the driver's includes that of ours: "
-            "only differences between rows can be compared."
+            "The paper's memory includes the CUDA context of its machine, and the driver's number includes that of "
+            "ours, so only differences between rows can be compared."
         )

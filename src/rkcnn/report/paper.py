@@ -1,16 +1,58 @@
-"""What the paper printed: the cost columns of its four tables, and the cells known to be slips."""
+"""Every number that the paper printed, read from paper.csv: errors, parameters, FLOPs and memory of its four tables."""
 
 from __future__ import annotations
 
+import csv
+import re
+from functools import cache
+from importlib.resources import files
 from typing import Any, NamedTuple
 
-from rkcnn.report.cells import cells
+from rkcnn.error import InputError
+from rkcnn.report.statistics import Sample
 
-COSTS = ("params", "params_100", "flops")
+ERROR_COLUMNS = ("mnist", "svhn", "cifar10", "cifar100")
+COST_COLUMNS = ("params", "params_100", "flops")
+UNITS = {"K": 1e3, "M": 1e6, "G": 1e9}
 
 
-class Printed(NamedTuple):
-    """One row's cost cells, as the digits stand there; `params_100` is the CIFAR-100 column."""
+class PaperCell(NamedTuple):
+    """One line of paper.csv; `printed` is the text in the paper, `-` and `N/A` included.
+
+    The paper's columns of k have no cells here: they are part of the network's name. `note` says of a cost why the
+    cell is not this network's (docs/spec.md, 6), and of an error how it was obtained. `runs` is the number of runs
+    behind an error of the authors' own, `quoted` the publication that a number of others was taken from.
+    """
+
+    table: str  # the label in the paper's LaTeX
+    row: str  # our name of the network
+    label: str  # the paper's name of it
+    column: str  # params, params_100 (those with 100 classes), flops, memory; or a data set, for the error on it
+    unit: str
+    printed: str
+    runs: int | None
+    quoted: str | None
+    note: str | None
+
+
+class PrintedError(NamedTuple):
+    """An error that the paper printed as `lowest(mean±std)` over its runs, as fractions.
+
+    `lowest` is the number in front, or the only one: that of a single run (`runs` is 1) or of another publication
+    (`quoted`). All three are None where the paper has no number; `note` then gives its reason, if it has one.
+    """
+
+    printed: str
+    lowest: float | None
+    mean: float | None
+    std: float | None
+    runs: int | None
+    quoted: str | None
+    note: str | None
+
+
+class PrintedCosts(NamedTuple):
+    """The cost cells of one row, digit for digit; `params_100` is the column for CIFAR-100."""
 
     label: str
     flops: str | None
@@ -18,53 +60,123 @@ class Printed(NamedTuple):
     params_100: str | None = None
 
 
-class Table(NamedTuple):
+class CostTable(NamedTuple):
+    """The cost columns of one of the paper's tables."""
+
     flops_unit: float
     params_unit: float
-    rows: dict[str, Printed]  # by the network's name
+    rows: dict[str, PrintedCosts]  # by the network's name
 
     @property
     def letters(self) -> tuple[str, str]:
-        """The units of params and FLOPs."""
-        letters = {1e3: "K", 1e6: "M", 1e9: "G"}
+        """The units of parameters and of FLOPs as the paper writes them: K, M or G."""
+        letters = {unit: letter for letter, unit in UNITS.items()}
         return letters[self.params_unit], letters[self.flops_unit]
 
 
-def _table(key: str) -> Table:
-    rows: dict[str, dict[str, Any]] = {}
-    units: dict[str, float] = {}
-    for cell in cells(key):
-        row = rows.setdefault(cell.row, {"label": cell.label, "flops": None})
-        if cell.column in COSTS:
-            row[cell.column] = cell.printed if cell.printed != "-" else None
-            units[cell.column] = {"K": 1e3, "M": 1e6, "G": 1e9}[cell.unit]
-    # tb:MNIST_sota has no FLOPs of its own; ours are shown beside it in M, as in tb:MNIST.
-    return Table(units.get("flops", 1e6), units["params"], {name: Printed(**row) for name, row in rows.items()})
+def cells(table: str | None = None) -> tuple[PaperCell, ...]:
+    """Return all cells of one of the paper's tables, or of all four, row by row."""
+    tables = _read_cells()
+    if table is None:
+        return tuple(cell for rows in tables.values() for cell in rows)
+    if table not in tables:
+        raise InputError(f"the paper has no table {table!r}; its tables are {', '.join(tables)}")
+    return tables[table]
 
 
-TABLES: dict[str, Table] = {key: _table(key) for key in dict.fromkeys(cell.table for cell in cells())}
+def printed_error(table: str, name: str, column: str) -> PrintedError | None:
+    """Return the error of a network on a data set in one of the paper's tables, or None if there is no such cell."""
+    if column not in ERROR_COLUMNS:
+        raise InputError(f"no error column {column!r}; the paper's are {', '.join(ERROR_COLUMNS)}")
+    return _read_errors(table).get((name, column))
 
-SLIPS: dict[tuple[str, str, str], str] = {
-    (cell.table, cell.row, cell.column): cell.note for cell in cells() if cell.column in COSTS and cell.note
-}
-"""(table, network, column): why the printed cell is not this network's (SPEC 6)."""
+
+def printed_sample(error: PrintedError | None) -> Sample | None:
+    """Return mean, standard deviation and number of the runs behind a cell, where the paper prints all three.
+
+    The paper doesn't say whether its deviation divides by n or by n - 1. Three of its cells can't be reached by any
+    errors of whole test images when it divides by n; with n - 1 all can, so we take n - 1.
+    """
+    if error is None or error.mean is None or error.std is None or error.lowest is None or not error.runs:
+        return None
+    return Sample(error.mean, error.std, error.runs, error.lowest)
 
 
-def printed(name: str) -> list[tuple[str, Printed]]:
-    """Every table that has this network, with what it printed."""
-    return [(key, table.rows[name]) for key, table in TABLES.items() if name in table.rows]
+def printed_memory(table: str, name: str) -> float | None:
+    """Return the memory of a network in MiB as the paper prints it, or None."""
+    found = [cell.printed for cell in cells(table) if (cell.row, cell.column) == (name, "memory")]
+    return float(found[0]) if found and found[0] != "-" else None
+
+
+def printed_costs(name: str) -> list[tuple[str, PrintedCosts]]:
+    """Return every table of the paper that has this network, with the costs that it prints."""
+    return [(key, table.rows[name]) for key, table in COST_TABLES.items() if name in table.rows]
 
 
 def agrees(value: int, text: str, unit: float) -> bool:
-    """Whether a count, rounded as the paper rounds, is the printed cell."""
+    """Whether a count, rounded to the printed number of digits, is the printed cell."""
     digits = text.lstrip(">")
     decimals = len(digits.partition(".")[2])
     return f"{value / unit:.{decimals}f}" == digits
 
 
 def slip_table() -> str:
-    """The cells that are not their network's, as Markdown: a part of docs/costs.md."""
+    """Return the cost cells that are not their network's as a Markdown table; docs/costs.md contains it."""
     lines = ["| table | network | column | printed | why |", "|---|---|---|---|---|"]
     for (table, name, column), why in SLIPS.items():
-        lines.append(f"| `{table}` | `{name}` | {column} | {getattr(TABLES[table].rows[name], column)} | {why} |")
+        lines.append(f"| `{table}` | `{name}` | {column} | {getattr(COST_TABLES[table].rows[name], column)} | {why} |")
     return "\n".join(lines)
+
+
+@cache
+def _read_cells() -> dict[str, tuple[PaperCell, ...]]:
+    text = files("rkcnn.report").joinpath("paper.csv").read_text(encoding="utf-8")
+    found: dict[str, list[PaperCell]] = {}
+    for line in csv.DictReader(text.splitlines()):
+        cell = PaperCell(
+            **{name: line[name] for name in ("table", "row", "label", "column", "unit", "printed")},
+            runs=int(line["runs"]) if line["runs"] else None,
+            quoted=line["quoted"] or None,
+            note=line["note"] or None,
+        )
+        found.setdefault(cell.table, []).append(cell)
+    return {table: tuple(rows) for table, rows in found.items()}
+
+
+@cache
+def _read_errors(table: str) -> dict[tuple[str, str], PrintedError]:
+    return {
+        (cell.row, cell.column): PrintedError(cell.printed, *_split(cell.printed), cell.runs, cell.quoted, cell.note)
+        for cell in cells(table)
+        if cell.column in ERROR_COLUMNS
+    }
+
+
+def _split(printed: str) -> tuple[float | None, float | None, float | None]:
+    """Return the lowest error, the mean and the deviation of 0.33(0.372±0.031) as fractions; - and N/A have none."""
+    numbers = [float(text) / 100 for text in re.findall(r"[\d.]+", printed)]
+    lowest, mean, std, *_ = (*numbers, None, None, None)
+    return lowest, mean, std
+
+
+def _cost_table(key: str) -> CostTable:
+    rows: dict[str, dict[str, Any]] = {}
+    units: dict[str, float] = {}
+    for cell in cells(key):
+        row = rows.setdefault(cell.row, {"label": cell.label, "flops": None})
+        if cell.column in COST_COLUMNS:
+            row[cell.column] = cell.printed if cell.printed != "-" else None
+            units[cell.column] = UNITS[cell.unit]
+    # tb:MNIST_sota prints no FLOPs; ours are shown beside it in M, as in tb:MNIST.
+    return CostTable(
+        units.get("flops", 1e6), units["params"], {name: PrintedCosts(**row) for name, row in rows.items()}
+    )
+
+
+COST_TABLES: dict[str, CostTable] = {key: _cost_table(key) for key in _read_cells()}
+"""The cost columns of the paper's tables, by the label in its LaTeX."""
+
+SLIPS: dict[tuple[str, str, str], str] = {
+    (cell.table, cell.row, cell.column): cell.note for cell in cells() if cell.column in COST_COLUMNS and cell.note
+}
+"""(table, network, column): why the printed cell is not this network's (docs/spec.md, 6)."""

@@ -1,16 +1,20 @@
-"""What code writes into the README: costs (python -m rkcnn.report.readme README.md) and, by rkcnn report, results."""
+"""The parts of README.md and docs/ that code writes: results (rkcnn report --readme README.md) and costs.
+
+`python -m rkcnn.report.readme` writes the table of costs in docs/costs.md.
+"""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rkcnn.disk import write_whole
 from rkcnn.error import InputError
-from rkcnn.report.paper import SLIPS, TABLES
+from rkcnn.report.paper import COST_TABLES, SLIPS
 
 COSTS = "<!-- costs: python -m rkcnn.report.readme writes this -->", "<!-- /costs -->"
 RESULTS = "<!-- results: rkcnn report --readme writes this -->", "<!-- /results -->"
@@ -26,27 +30,28 @@ SHOWN = (
     ("CIFAR-10", "tb:cifar_sota", "DenseNet-BC-L250-k24"),
     ("CIFAR-10", "tb:cifar_sota", "RKCNN-I-5_5_6@k=150_120_120"),
 )
+"""The networks of the table of costs: data, the paper's table, our name."""
 
 
-def cost_table(rows: list[dict[str, Any]]) -> str:
-    """Markdown from the rows of `rkcnn models --json`; a printed cell known to be a slip has a *."""
+def cost_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the Markdown of ten rows of `rkcnn models --json`; a printed cell known to be a slip has a *."""
     lines = [
         "| on | network | params | printed | FLOPs, 2 × MAC | paper's rule | printed | runs |",
         "|---|---|--:|--:|--:|--:|--:|--:|",
     ]
     found = {(row["table"], row["name"]): row for row in rows}
     for data, key, name in SHOWN:
-        row, table = found[key, name], TABLES[key]
-        kilo, giga = table.letters
+        row, table = found[key, name], COST_TABLES[key]
+        params_unit, flops_unit = table.letters
         printed = {c: f"{row['paper'][c]}{'*' * ((key, name, c) in SLIPS)}" for c in ("params", "flops")}
         cells = (
             data,
             f"`{name}`",
             f"{row['params']:,}",
-            f"{printed['params']} {kilo}",
-            f"{row['flops'] / table.flops_unit:.3f} {giga}",
-            f"{row['paper_flops'] / table.flops_unit:.3f} {giga}",
-            f"{printed['flops']} {giga}",
+            f"{printed['params']} {params_unit}",
+            f"{row['flops'] / table.flops_unit:.3f} {flops_unit}",
+            f"{row['paper_flops'] / table.flops_unit:.3f} {flops_unit}",
+            f"{printed['flops']} {flops_unit}",
             "-"
             if row["evaluations"] is None
             else f"{row['evaluations']} {row['unit']}{'s' * (row['unit'] == 'stage')}",
@@ -55,23 +60,23 @@ def cost_table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def between(text: str, markers: tuple[str, str], part: str, where: str = "the text") -> str:
-    """The text with whatever stood between two markers replaced."""
+def replace_between(text: str, markers: tuple[str, str], part: str, where: str = "the text") -> str:
+    """Return the text with what stands between two markers replaced."""
     before, start, rest = text.partition(markers[0])
     _, end, after = rest.partition(markers[1])
     if not start or not end:
-        raise InputError(f"{where} lacks {' or '.join(markers)}; name a README that has both, to be written between")
+        raise InputError(f"{where} lacks {' or '.join(markers)}; name a file that has both, to be written between")
     return f"{before}{start}\n{part}\n{end}{after}"
 
 
 def write_between(path: Path, markers: tuple[str, str], part: str) -> None:
-    """The same in a file."""
-    write_whole(path, between(_read(path, markers), markers, part, str(path)).encode())
+    """Replace what stands between two markers of a file."""
+    write_whole(path, replace_between(_read(path, markers), markers, part, str(path)).encode())
 
 
 def check_markers(path: Path, markers: tuple[str, str]) -> None:
-    """That `write_between` would find its place."""
-    between(_read(path, markers), markers, "", str(path))
+    """Raise InputError unless `write_between` would find the markers."""
+    replace_between(_read(path, markers), markers, "", str(path))
 
 
 def _read(path: Path, markers: tuple[str, str]) -> str:
@@ -84,9 +89,10 @@ def _read(path: Path, markers: tuple[str, str]) -> str:
 
 
 def main(path: Path) -> None:
+    """Write the table of costs between its markers in a file."""
     rows = json.loads(subprocess.check_output([sys.executable, "-m", "rkcnn", "models", "--json"]))
     write_between(path, COSTS, cost_table(rows))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "README.md"))
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/costs.md"))

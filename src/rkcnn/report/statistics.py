@@ -1,23 +1,25 @@
-"""What several runs allow one to say: means, differences, exact tests, corrected for their number."""
+"""Means, differences and tests of a few runs, corrected for the number of comparisons; Student's t without scipy."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from math import comb, fsum, isfinite, sqrt
+from math import comb, exp, fsum, isfinite, lgamma, log, sqrt
 from statistics import fmean, stdev
 from typing import NamedTuple, Self
 
 from rkcnn.error import InputError
-from rkcnn.report.student import quantile, tail
 
-MOST_SPLITS = 200_000  # 0.1 s
+MOST_SPLITS = 200_000  # the exact permutation test takes 0.1 s for so many
 TIE = 1e-9
-LEVEL = 0.95  # of every interval; p below 1 - LEVEL separates
+LEVEL = 0.95  # of every interval; a p below 1 - LEVEL separates two networks
+STEPS = 100_000  # of the continued fraction, which takes about sqrt(max(a, b)) of them
+CLOSE = 1e-15
+TINY = 1e-300
 
 
 class Sample(NamedTuple):
-    """A few runs in four numbers; `std` is the sample's (n - 1 below), None for a single run."""
+    """A few runs in four numbers; `std` divides by n - 1 and is None for a single run."""
 
     mean: float
     std: float | None
@@ -26,6 +28,7 @@ class Sample(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Self:
+        """Summarise one value or more."""
         _check(values)
         return cls(fmean(values), stdev(values) if len(values) > 1 else None, len(values), min(values))
 
@@ -41,7 +44,7 @@ class Difference(NamedTuple):
 
 
 class Permutation(NamedTuple):
-    """`smallest` is the lowest p that these numbers of runs could have given."""
+    """The exact test's p; `smallest` is the lowest p that these numbers of runs could have given."""
 
     p: float
     smallest: float
@@ -49,7 +52,7 @@ class Permutation(NamedTuple):
 
 
 def welch(a: Sequence[float], b: Sequence[float], level: float = LEVEL) -> Difference:
-    """The difference of means with Welch's interval: d ± t se, se² = s_a²/n_a + s_b²/n_b.
+    """Return the difference of means with Welch's interval: d ± t se, se² = s_a²/n_a + s_b²/n_b.
 
     dof = se⁴ / ((s_a²/n_a)²/(n_a - 1) + (s_b²/n_b)²/(n_b - 1)). Two samples without any spread have no
     interval: their spread of 0 is a coincidence of few runs, not a certainty.
@@ -58,13 +61,13 @@ def welch(a: Sequence[float], b: Sequence[float], level: float = LEVEL) -> Diffe
 
 
 def welch_of(one: Sample, two: Sample, level: float = LEVEL) -> Difference:
-    """The same of samples of which no more is known, as those that the paper printed."""
+    """Do the same with samples of which only mean, deviation and number are known, as those that the paper printed."""
     value = one.mean - two.mean
     if one.std is None or two.std is None:
         return Difference(value, None, None, None, f"{one.n} against {two.n} runs: a side of one run shows no spread")
     part_a, part_b = one.std**2 / one.n, two.std**2 / two.n
     if part_a + part_b == 0:
-        return Difference(value, None, None, None, "no spread on either side, so nothing to measure it by")
+        return Difference(value, None, None, None, "neither side has any spread to measure it by")
     se = sqrt(part_a + part_b)
     share = part_a / (part_a + part_b)
     dof = 1 / (share**2 / (one.n - 1) + (1 - share) ** 2 / (two.n - 1))
@@ -73,7 +76,7 @@ def welch_of(one: Sample, two: Sample, level: float = LEVEL) -> Difference:
 
 
 def separates(p: float | None) -> bool:
-    """Whether a corrected p tells two apart; there is none without any spread."""
+    """Whether a corrected p tells two networks apart; without any spread there is no p."""
     return p is not None and p < 1 - LEVEL
 
 
@@ -101,10 +104,11 @@ def permute(a: Sequence[float], b: Sequence[float]) -> Permutation:
 
 
 def holm(ps: Sequence[float], lost: int = 0) -> list[float]:
-    """Holm's corrected p: in rising order max over j <= i of (m - j + 1) p_j, at most 1; given back in their order.
+    """Correct p-values by Holm's method and return them in the order given.
 
-    m counts the `lost` too: comparisons that runs were made for and that have no p, since some of those diverged. Were
-    they left out, a divergence would make the other comparisons clearer.
+    In rising order the corrected p is max over j <= i of (m - j + 1) p_j, at most 1. m also counts the `lost`
+    comparisons: those whose runs were made and diverged, so that they have no p. If they were left out, a divergence
+    would make the other comparisons look clearer.
     """
     corrected = [0.0] * len(ps)
     highest = 0.0
@@ -112,6 +116,72 @@ def holm(ps: Sequence[float], lost: int = 0) -> list[float]:
         highest = max(highest, min(1.0, (len(ps) + lost - rank) * ps[index]))
         corrected[index] = highest
     return corrected
+
+
+def paired_standard_error(disagreeing: int, images: int) -> float:
+    """Return the standard error of a difference between two networks' errors on the same test images.
+
+    `disagreeing` counts the images that they judge differently. sqrt(b + c)/n is the standard error under McNemar's
+    hypothesis of equal errors, where b and c images are wrong in one network alone.
+    """
+    return sqrt(disagreeing) / images
+
+
+def independent_standard_error(first: float, second: float, images: int) -> float:
+    """Return the standard error of a difference if the two networks erred independently: sqrt(se_1² + se_2²).
+
+    Networks err on the same hard images more often than that, so the paired standard error is smaller.
+    """
+    return sqrt((first * (1 - first) + second * (1 - second)) / images)
+
+
+def tail(t: float, dof: float) -> float:
+    """Return P(|T| >= |t|) of Student's t, which is I_x(dof / 2, 1 / 2) at x = dof / (dof + t²)."""
+    if dof <= 0:
+        raise InputError(f"{dof} degrees of freedom given; Student's t needs more than 0")
+    return incomplete_beta(dof / 2, 0.5, dof / (dof + t * t), t * t / (dof + t * t))
+
+
+def quantile(level: float, dof: float) -> float:
+    """Return the t > 0 with P(|T| < t) = level, found by bisection."""
+    if not 0 < level < 1:
+        raise InputError(f"level {level} given; a level lies between 0 and 1, as 0.95 does")
+    low, high = 0.0, 1.0
+    while tail(high, dof) > 1 - level:
+        low, high = high, 2 * high
+    while low < (middle := (low + high) / 2) < high:  # until no number lies between
+        low, high = (middle, high) if tail(middle, dof) > 1 - level else (low, middle)
+    return high
+
+
+def incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
+    """Return the regularised I_x(a, b); `rest` is 1 - x, a value of its own since x may be too near 1 to tell."""
+    if x <= 0 or rest <= 0:
+        return 0.0 if x <= 0 else 1.0
+    if x > (a + 1) / (a + b + 2):  # below this the fraction converges fast
+        return 1 - incomplete_beta(b, a, rest, x)
+    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(rest)) / a
+    return min(1.0, front / _fraction(a, b, x))
+
+
+def _fraction(a: float, b: float, x: float) -> float:
+    """Evaluate 1 + d1 / (1 + d2 / (1 + ...)), DLMF 8.17.22, from the front by Lentz's method."""
+    value = upper = 1.0
+    lower = 0.0
+    for step in range(1, STEPS):
+        m = step // 2
+        if step % 2:
+            term = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        else:
+            term = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        lower = 1 / (1 + term * lower or TINY)
+        upper = 1 + term / upper or TINY
+        value *= upper * lower
+        if abs(upper * lower - 1) < CLOSE:
+            return value
+    raise InputError(
+        f"the t distribution with {2 * max(a, b):g} degrees of freedom can't be computed; give fewer values"
+    )
 
 
 def _check(values: Sequence[float]) -> None:

@@ -1,1 +1,1 @@
-"""Whole tables: which runs are still to do, how long they take, and who does them."""
+"""Trains whole tables: on the devices of this machine, or as tasks on a Ray cluster; estimates how long that takes."""

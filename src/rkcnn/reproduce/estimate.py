@@ -1,4 +1,4 @@
-"""How long runs will take: their arithmetic, over what this machine was seen to do."""
+"""Estimates how long runs will take: their floating-point operations over the speed of a few steps timed here."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ from dataclasses import replace
 import torch
 
 from rkcnn.data.images import Images
-from rkcnn.data.load import find
-from rkcnn.data.sets import DataSet
+from rkcnn.data.sets import DataSet, find_set
 from rkcnn.fit.engine import Engine, Graph
 from rkcnn.fit.trainer import Trainer
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
 from rkcnn.record.run import Run
-from rkcnn.reproduce.worker_process import Place
+from rkcnn.reproduce.worker_process import Slot
 from rkcnn.run.device import set_precision
 from rkcnn.run.job import build
 from rkcnn.run.side_by_side import MOST_AT_ONCE
 
-TIMED = 4  # steps
+TIMED_STEPS = 4
 
 
 def count_flops(spec: str, data: DataSet) -> int:
-    """2 x MAC of a forward pass of one image, the least where the data decides."""
+    """Return 2 x MAC of a network's forward pass for one image; the least where the data decides how many."""
     height, width, channels = data.shape
     with torch.device("meta"):
         network = create_model(spec, len(data.classes), channels)
@@ -33,39 +32,46 @@ def count_flops(spec: str, data: DataSet) -> int:
 
 
 def training_flops(run: Run, flops: int) -> float:
-    """Of a whole run: a step's backward pass takes twice its forward pass; then the test images, every epoch."""
-    data, recipe = find(run.data), run.recipe
+    """Return the FLOPs of a whole run of a network with so many in a forward pass.
+
+    The backward pass of a step takes twice its forward pass; after every epoch the test images are evaluated.
+    """
+    data, recipe = find_set(run.data), run.recipe
     steps = data.train.images // recipe.batch if recipe.drop_last else -(-data.train.images // recipe.batch)
     steps = min(steps, recipe.most_steps or steps)
     return float(flops) * recipe.epochs * (3 * steps * recipe.batch + data.test.images)
 
 
-def measure_rate(runs: Sequence[Run], flops: dict[str, int], place: Place) -> float:
-    """FLOP/s of a place at training: a few steps of the cheapest of the runs, as many at once as would be."""
+def measure_speed(runs: Sequence[Run], flops: dict[str, int], slot: Slot) -> float:
+    """Return the FLOP/s of a slot at training, from a few steps of the cheapest network of the runs.
+
+    On a GPU as many copies train side by side as would in earnest. `flops` are those of each network's forward pass.
+    """
     threads = torch.get_num_threads()
-    torch.set_num_threads(place.threads)
+    torch.set_num_threads(slot.threads)
     try:
-        return _measure(runs, flops, torch.device(place.device))
+        return _time_steps(runs, flops, torch.device(slot.device))
     finally:
         torch.set_num_threads(threads)
 
 
-def _measure(runs: Sequence[Run], flops: dict[str, int], place: torch.device) -> float:
+def _time_steps(runs: Sequence[Run], flops: dict[str, int], device: torch.device) -> float:
     run = min(runs, key=lambda run: flops[run.spec])
     set_precision(run.recipe.precision)
-    count = min(MOST_AT_ONCE, len(runs)) if place.type == "cuda" else 1
-    images = _noise(find(run.data), run.recipe.batch * 2)
+    count = min(MOST_AT_ONCE, len(runs)) if device.type == "cuda" else 1
+    images = _make_noise(find_set(run.data), run.recipe.batch * 2)
     engines: list[Engine] = []
     for seed in range(count):
-        trainer = Trainer(build(replace(run, seed=seed), images), images, run.recipe, seed, place)
-        engines.append(Graph(trainer, compiled=False) if place.type == "cuda" else Engine(trainer))
+        trainer = Trainer(build(replace(run, seed=seed), images), images, run.recipe, seed, device)
+        engines.append(Graph(trainer, compiled=False) if device.type == "cuda" else Engine(trainer))
         engines[-1].begin()
     _advance(engines)
-    seconds = min(_advance(engines) for _ in range(TIMED))
+    seconds = min(_advance(engines) for _ in range(TIMED_STEPS))
     return 3.0 * flops[run.spec] * run.recipe.batch * count / seconds
 
 
 def _advance(engines: Sequence[Engine]) -> float:
+    """Do one step of every engine and return the seconds that took."""
     start = time.perf_counter()
     for engine in engines:
         engine.trainer.begin_epoch()
@@ -76,8 +82,8 @@ def _advance(engines: Sequence[Engine]) -> float:
     return time.perf_counter() - start
 
 
-def _noise(data: DataSet, count: int) -> Images:
-    """Speed asks for no more, and a plan should fetch nothing."""
+def _make_noise(data: DataSet, count: int) -> Images:
+    """Return random images of the data set's kind: enough to measure speed, and a plan should download nothing."""
     height, width, channels = data.shape
     pixels = torch.randint(0, 256, (count, channels, height, width), dtype=torch.uint8)
     labels = torch.randint(0, len(data.classes), (count,))

@@ -1,10 +1,8 @@
-"""The runs of a table on this machine: a process for each GPU, or for each group of CPU cores."""
+"""Trains the runs of a table on this machine: one worker process for each GPU, or for each group of CPU cores."""
 
 from __future__ import annotations
 
-import os
 import queue
-import signal
 import subprocess
 import time
 from collections import deque
@@ -14,127 +12,149 @@ from math import ceil
 
 import torch
 
-from rkcnn.data.sources import Sources
+from rkcnn.data.options import Sources
 from rkcnn.record.run import Run
-from rkcnn.reproduce.event import Event
-from rkcnn.reproduce.retries import PATIENCE, Retries, die
-from rkcnn.reproduce.worker import DONE, Assignment, Group
-from rkcnn.reproduce.worker_process import Place, WorkerProcess
+from rkcnn.reproduce.events import Event
+from rkcnn.reproduce.retries import Retries, crash
+from rkcnn.reproduce.worker import IDLE, Assignment, Group
+from rkcnn.reproduce.worker_process import Slot, WorkerProcess, count_cores
 from rkcnn.run.device import pick_device
 from rkcnn.run.side_by_side import MOST_AT_ONCE, Execution
 
-BUSY = 2.0  # seconds before a run that another process has is asked for again
-SILENCE = 600.0  # seconds without news of a process, until it is worth a word
+BUSY_PAUSE = 2.0  # seconds before a run that another process is training is tried again
+SILENCE = 600.0  # seconds without an event of a worker after which that is reported
+STOP_SECONDS = 120.0  # a worker that is asked to stop has so long to keep its checkpoints
 
 
-def places_for(device: str, count: int) -> list[Place]:
-    """Every GPU, or as many groups of cores as there are runs: small networks train fastest one a core."""
-    cores = len(os.sched_getaffinity(0))
+def slots_for(device: str, runs: int) -> list[Slot]:
+    """Return a slot for each GPU, or one for each of `runs` on the CPU cores: small networks train fastest on one core.
+
+    `device` is auto, cpu, cuda (all GPUs) or cuda:N. There are at most as many slots as runs, and at least one.
+    """
+    cores = count_cores()
     chosen = pick_device(device)
     if chosen.type == "cuda":
         gpus = torch.cuda.device_count() if chosen.index is None else 1
         names = [f"cuda:{i}" for i in range(gpus)] if chosen.index is None else [str(chosen)]
-        return [Place(name, max(1, cores // gpus)) for name in names[: max(1, count)]]
-    workers = max(1, min(count, cores))
-    return [Place("cpu", cores // workers)] * workers
+        return [Slot(name, max(1, cores // gpus)) for name in names[: max(1, runs)]]
+    workers = max(1, min(runs, cores))
+    return [Slot("cpu", cores // workers)] * workers
 
 
-def reproduce_here(runs: Sequence[Run], way: Execution, sources: Sources) -> Generator[Event, None, None]:
-    """Train the runs and tell what happens to each, until every one ended or failed.
+def reproduce_here(runs: Sequence[Run], execution: Execution, sources: Sources) -> Generator[Event, None, None]:
+    """Train the runs and yield their events, until each has ended or failed.
 
-    Closed early, as by Ctrl-C, it asks every worker to keep what it has. A worker that dies is replaced and its runs
-    go on from their checkpoints.
+    Closed early, for example by Ctrl-C, it asks every worker to keep a checkpoint of its runs. A worker that dies is
+    replaced, and its runs continue from their checkpoints.
     """
-    places = places_for(way.device, len(runs))
-    size = min(MOST_AT_ONCE, ceil(len(runs) / len(places))) if places[0].device != "cpu" else 1
-    numbered = tuple(enumerate(runs))
-    waiting: deque[Group] = deque(numbered[i : i + size] for i in range(0, len(numbered), size))
-    shares: dict[int, float] = dict.fromkeys(range(len(runs)), 0.0)  # of those that neither ended nor failed
-    deaths = Retries()
-    told: set[int] = set()  # that it is busy
-    news: queue.Queue[tuple[WorkerProcess, Event | None]] = queue.Queue()
-    hands: list[WorkerProcess] = []
+    scheduler = _Scheduler(runs, execution, sources)
+    try:
+        yield from scheduler.run()
+    finally:
+        scheduler.stop()
 
-    def employ(hand: WorkerProcess) -> None:
-        if not waiting:
-            hand.give(None)
+
+class _Scheduler:
+    """Assigns runs to worker processes and follows what the workers report."""
+
+    def __init__(self, runs: Sequence[Run], execution: Execution, sources: Sources) -> None:
+        self._runs, self._execution, self._sources = runs, execution, sources
+        self._slots = slots_for(execution.device, len(runs))
+        size = min(MOST_AT_ONCE, ceil(len(runs) / len(self._slots))) if self._slots[0].device != "cpu" else 1
+        numbered = tuple(enumerate(runs))
+        self._waiting: deque[Group] = deque(numbered[i : i + size] for i in range(0, len(numbered), size))
+        self._fractions = dict.fromkeys(range(len(runs)), 0.0)  # done, of each run that has neither ended nor failed
+        self._retries = Retries()
+        self._reported_busy: set[int] = set()
+        self._events: queue.Queue[tuple[WorkerProcess, Event | None]] = queue.Queue()
+        self._workers: list[WorkerProcess] = []
+
+    def run(self) -> Iterator[Event]:
+        for slot in self._slots[: len(self._waiting)]:
+            self._start_worker(slot)
+        while self._fractions:
+            heard = [worker.last_heard for worker in self._workers if self._training(worker)]
+            silent_at = min(heard, default=time.monotonic()) + SILENCE
+            try:
+                worker, event = self._events.get(timeout=max(0.0, silent_at - time.monotonic()))
+            except queue.Empty:
+                yield from self._report_silence()
+            else:
+                yield from self._replace(worker) if event is None else self._handle(worker, event)
+
+    def stop(self) -> None:
+        """Ask all workers to stop, wait until they have, and kill those that take too long."""
+        for worker in self._workers:
+            worker.stop()
+        try:
+            for worker in self._workers:
+                worker.process.wait(STOP_SECONDS)
+        except (subprocess.TimeoutExpired, KeyboardInterrupt, SystemExit):  # or a second Ctrl-C: kill at once
+            for worker in self._workers:
+                worker.process.kill()
+        for worker in self._workers:
+            worker.listener.join(STOP_SECONDS)
+
+    def _start_worker(self, slot: Slot) -> None:
+        worker = WorkerProcess(slot, self._events)
+        self._workers.append(worker)
+        self._assign(worker)
+
+    def _assign(self, worker: WorkerProcess) -> None:
+        """Give a worker the next group of runs; if none is left, let it leave."""
+        if not self._waiting:
+            worker.dismiss()
             return
-        hand.give(Assignment(waiting.popleft(), replace(way, device=hand.place.device), sources, BUSY))
+        execution = replace(self._execution, device=worker.slot.device)
+        worker.assign(Assignment(self._waiting.popleft(), execution, self._sources, BUSY_PAUSE))
 
-    def going(hand: WorkerProcess) -> Group:
-        return tuple(one for one in hand.group if one[0] in shares and one not in hand.busy)
+    def _training(self, worker: WorkerProcess) -> Group:
+        """Return the runs of a worker that have neither ended nor failed and are not busy."""
+        return tuple(one for one in worker.runs if one[0] in self._fractions and one not in worker.busy)
 
-    def look_for_silence() -> Iterator[Event]:
-        for hand in hands:
-            if going(hand) and time.monotonic() - hand.heard >= SILENCE:
-                hand.heard = time.monotonic()
-                number, _ = going(hand)[0]
-                yield Event("silent", number, shares[number])
+    def _handle(self, worker: WorkerProcess, event: Event) -> Iterator[Event]:
+        """Note an event of a worker, and yield it if it is to be reported."""
+        if event == IDLE:
+            if worker.busy:  # by then they may have ended, or be free
+                self._waiting.append(worker.busy)
+            self._assign(worker)
+        elif event.kind == "busy":
+            worker.busy += ((event.index, self._runs[event.index]),)
+            if event.index not in self._reported_busy:
+                self._reported_busy.add(event.index)
+                yield event
+        elif event.index in self._fractions:
+            worker.last_heard = time.monotonic()
+            if event.kind in ("ends", "fails"):
+                del self._fractions[event.index]
+            else:
+                self._fractions[event.index] = event.fraction
+            yield event
 
-    def bury(hand: WorkerProcess) -> Iterator[Event]:
-        hands.remove(hand)
-        why = f"its process died with exit code {hand.process.returncode}"
-        left = going(hand)
+    def _report_silence(self) -> Iterator[Event]:
+        for worker in self._workers:
+            training = self._training(worker)
+            if training and time.monotonic() - worker.last_heard >= SILENCE:
+                worker.last_heard = time.monotonic()
+                index, _ = training[0]
+                yield Event("silent", index, self._fractions[index])
+
+    def _replace(self, worker: WorkerProcess) -> Iterator[Event]:
+        """Put the runs of a worker that died back into the queue, and start another worker if there is work."""
+        self._workers.remove(worker)
+        why = f"its process died with exit code {worker.process.returncode}"
+        left = self._training(worker)
         if len(left) == 1:
-            ((number, run),) = left
-            event = deaths.judge(number, shares[number], why, way.out / run.folder)
-            if event.what == "fails":
+            ((index, run),) = left
+            event = self._retries.after_crash(index, self._fractions[index], why, self._execution.out / run.folder)
+            if event.kind == "fails":
                 left = ()
-                del shares[number]
+                del self._fractions[index]
             yield event
         else:
-            yield from (die(number, shares[number], why) for number, _ in left)
-        # Halves: should one of them kill its process every time, it soon stands alone.
+            yield from (crash(index, self._fractions[index], why) for index, _ in left)
+        # In halves: a run that kills its process every time is soon alone in its group.
         middle = (len(left) + 1) // 2
-        waiting.extend(group for group in (left[:middle], left[middle:], hand.busy) if group)
-        if waiting:
-            hands.append(WorkerProcess(hand.place, news))
-            employ(hands[-1])
-
-    try:
-        for place in places[: len(waiting)]:
-            hands.append(WorkerProcess(place, news))
-            employ(hands[-1])
-        while shares:
-            end = min((hand.heard for hand in hands if going(hand)), default=time.monotonic()) + SILENCE
-            try:
-                hand, event = news.get(timeout=max(0.0, end - time.monotonic()))
-            except queue.Empty:
-                yield from look_for_silence()
-                continue
-            if event is None:
-                yield from bury(hand)
-            elif event == DONE:
-                if hand.busy:  # later they may be done, or free
-                    waiting.append(hand.busy)
-                employ(hand)
-            elif event.what == "busy":
-                hand.busy += ((event.run, runs[event.run]),)
-                if event.run not in told:
-                    told.add(event.run)
-                    yield event
-            elif event.run in shares:
-                hand.heard = time.monotonic()
-                if event.what in ("ends", "fails"):
-                    del shares[event.run]
-                else:
-                    shares[event.run] = event.share
-                yield event
-    finally:
-        _dismiss(hands)
-
-
-def _dismiss(hands: list[WorkerProcess]) -> None:
-    """Ask all to stop, wait for what they keep, and end those that take too long."""
-    for hand in hands:
-        if hand.group:
-            hand.process.send_signal(signal.SIGTERM)
-        hand.give(None)  # should it just have ended its runs, the signal came to nothing
-    try:
-        for hand in hands:
-            hand.process.wait(PATIENCE)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt, SystemExit):  # or asked a second time: at once
-        for hand in hands:
-            hand.process.kill()
-    for hand in hands:
-        hand.listener.join(PATIENCE)
+        self._waiting.extend(group for group in (left[:middle], left[middle:], worker.busy) if group)
+        if self._waiting:
+            self._start_worker(worker.slot)

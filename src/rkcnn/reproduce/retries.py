@@ -1,37 +1,40 @@
-"""Runs whose process died: tried again, but not for ever at one place."""
+"""Decides whether a run whose process died is tried again."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
 
-from rkcnn.reproduce.event import Event
+from rkcnn.reproduce.events import Event
 from rkcnn.run_folder import find_checkpoints
 
-DEATHS = 3  # of its process without a new checkpoint in between, until a run is given up
-PATIENCE = 120.0  # seconds for a process that was asked to stop to keep or send what it has
+MOST_CRASHES = 3  # a run is given up after so many crashes in a row without a new checkpoint
 
 
 class Retries:
-    """Of each run, those at which its checkpoints were the same as at the death before.
+    """Counts, for each run, consecutive crashes of its process that left no new checkpoint.
 
-    So one that is often stopped goes on for as long as it comes further, and one that kills its process is given up.
+    A run that is often interrupted continues as long as it makes progress; one that kills its process is given up.
     """
 
     def __init__(self) -> None:
-        self._counts: Counter[int] = Counter()
-        self._stood: dict[int, set[str]] = {}
+        self._crashes: Counter[int] = Counter()
+        self._checkpoints: dict[int, set[str]] = {}
 
-    def judge(self, run: int, share: float, why: str, folder: Path) -> Event:
-        """It dies, or fails if it is to be given up; in `folder` are its checkpoints."""
-        stands = {path.name for path in find_checkpoints(folder)}
-        further = stands != self._stood.get(run, set())
-        self._counts[run] = 0 if further else self._counts[run] + 1
-        self._stood[run] = stands
-        if self._counts[run] < DEATHS:
-            return die(run, share, why)
-        return Event("fails", run, text=f"{why}; it came no further in {DEATHS} attempts")
+    def after_crash(self, index: int, fraction: float, why: str, folder: Path) -> Event:
+        """Return the event that the run crashes, or that it fails if it is to be given up.
+
+        `folder` holds its checkpoints; `why` says how its process died.
+        """
+        checkpoints = {path.name for path in find_checkpoints(folder)}
+        progressed = checkpoints != self._checkpoints.get(index, set())
+        self._checkpoints[index] = checkpoints
+        self._crashes[index] = 0 if progressed else self._crashes[index] + 1
+        if self._crashes[index] < MOST_CRASHES:
+            return crash(index, fraction, why)
+        return Event("fails", index, message=f"{why}; {MOST_CRASHES} attempts in a row made no new checkpoint")
 
 
-def die(run: int, share: float, why: str) -> Event:
-    return Event("dies", run, share, text=f"{why}; it goes on from its last checkpoint")
+def crash(index: int, fraction: float, why: str) -> Event:
+    """Return the event that the process of a run died and that the run will be tried again."""
+    return Event("crashes", index, fraction, message=f"{why}; the run continues from its last checkpoint")

@@ -1,7 +1,8 @@
-"""A process that trains the runs it is given: python -m rkcnn.reproduce.worker
+"""A worker process, which trains the runs that it is assigned: python -m rkcnn.reproduce.worker
 
-Orders come as lines of JSON on standard input and events go as lines of JSON to standard output; an empty order ends
-it. When standard input closes without one its driver is dead: then it keeps what it has and leaves.
+It reads assignments as lines of JSON from standard input and writes events as lines of JSON to standard output. An
+empty line tells it to leave when its assignment is done. When standard input closes, because the driver asks it to stop
+or is dead, it keeps a checkpoint of every run and leaves.
 """
 
 from __future__ import annotations
@@ -17,123 +18,133 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
-from rkcnn.data.sources import Sources
+from rkcnn.data.options import Sources
+from rkcnn.disk import Locked
 from rkcnn.error import InputError
-from rkcnn.record.lock import Locked
 from rkcnn.record.run import Run, read_run
-from rkcnn.reproduce.event import Event, fail
-from rkcnn.reproduce.reporter import Reporter
+from rkcnn.reproduce.events import Event, Reporter, failure
 from rkcnn.run.device import keep_freed_memory
 from rkcnn.run.side_by_side import Execution, train_together
 from rkcnn.run.signals import Stopped
 
-DONE = Event("idle", -1)  # the order is carried out, as far as it can be
+IDLE = Event("idle", -1)
 
-Group = tuple[tuple[int, Run], ...]  # each with its place in the driver's list
+Group = tuple[tuple[int, Run], ...]  # runs of one data set, each with its index in the driver's list
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """Runs of one data set, how to carry them out, and how long to pause where another process has some of them."""
+    """Runs for a worker process, and how to carry them out."""
 
     runs: Group
-    way: Execution
+    execution: Execution
     sources: Sources
-    pause: float  # seconds
+    busy_pause: float  # seconds to wait in the end if another process is training some of the runs
 
     def to_json(self) -> str:
-        runs = [(place, run.as_dict()) for place, run in self.runs]
-        facts = {"runs": runs, "way": asdict(self.way), "sources": asdict(self.sources), "pause": self.pause}
-        return json.dumps(facts, default=str)
+        return json.dumps(
+            {
+                "runs": [(index, run.as_dict()) for index, run in self.runs],
+                "execution": asdict(self.execution),
+                "sources": asdict(self.sources),
+                "busy_pause": self.busy_pause,
+            },
+            default=str,
+        )
 
 
-def read_order(line: str) -> Assignment:
-    facts = json.loads(line)
-    way, sources = facts["way"], facts["sources"]
-    way["out"] = Path(way["out"])
+def read_assignment(line: str) -> Assignment:
+    """Return the assignment that `Assignment.to_json` wrote."""
+    values = json.loads(line)
+    execution, sources = values["execution"], values["sources"]
+    execution["out"] = Path(execution["out"])
     sources["data_dir"] = sources["data_dir"] and Path(sources["data_dir"])
-    runs = tuple((place, read_run(run)) for place, run in facts["runs"])
-    return Assignment(runs, Execution(**way), Sources(**sources), facts["pause"])
+    runs = tuple((index, read_run(run)) for index, run in values["runs"])
+    return Assignment(runs, Execution(**execution), Sources(**sources), values["busy_pause"])
 
 
 def carry_out(
-    order: Assignment, sets: Callable[[str, Sources], tuple[Images, Images]], tell: Callable[[Event], None]
+    assignment: Assignment,
+    load_images: Callable[[str, Sources], tuple[Images, Images]],
+    report: Callable[[Event], None],
 ) -> None:
-    """Train an order's runs together; should that fail, each by itself, so that one does not take others down.
+    """Train the runs of an assignment together; if that fails, one by one, so that one run can't fail the others.
 
-    One that another process has is left out, and told as busy. None is told to end twice.
+    A run that another process is training is left out and reported as busy. Each run is reported to end only once.
     """
-    closed: set[int] = set()  # ended, or busy
+    execution = assignment.execution
+    settled: set[int] = set()  # indices of runs that have ended or are busy
 
-    def note(event: Event) -> None:
-        if event.run in closed:  # one that diverged stays among those that move
+    def report_once(event: Event) -> None:
+        if event.index in settled:  # a run that diverged is still among the jobs that advance
             return
-        if event.what in ("ends", "busy"):
-            closed.add(event.run)
-        tell(event)
+        if event.kind in ("ends", "busy"):
+            settled.add(event.index)
+        report(event)
 
-    groups, busy = [order.runs], False
+    groups, any_busy = [assignment.runs], False
     while groups:
-        group = tuple((place, run) for place, run in groups.pop() if place not in closed)
+        group = tuple((index, run) for index, run in groups.pop() if index not in settled)
         if not group:
             continue
-        places = {run: place for place, run in group}
+        indices = {run: index for index, run in group}
         try:
-            training, test = sets(group[0][1].data, order.sources)
-            train_together(list(places), training, test, order.way, Reporter(places, note))
+            training, test = load_images(group[0][1].data, assignment.sources)
+            train_together(list(indices), training, test, execution, Reporter(indices, report_once))
         except Locked as lock:
-            held = next(place for place, run in group if order.way.out / run.folder == lock.folder)
-            note(Event("busy", held, text=f"{lock.holder} has it"))
+            busy = next(index for index, run in group if execution.out / run.folder == lock.folder)
+            report_once(Event("busy", busy, message=f"{lock.holder} is training it"))
             groups.append(group)
-            busy = True
+            any_busy = True
         except (InputError, RuntimeError, OSError) as error:
-            if "CUDA error" in str(error):  # nothing works on that GPU any more but in another process
-                raise SystemExit(f"rkcnn: {fail(group[0][0], error).text}") from None
+            if "CUDA error" in str(error):  # this process can't use the GPU any more, but another one can
+                raise SystemExit(f"rkcnn: {failure(group[0][0], error).message}") from None
             if len(group) > 1:
                 groups.extend((one,) for one in reversed(group))
             else:
-                tell(fail(group[0][0], error))
-    if busy:
-        time.sleep(order.pause)  # before the driver asks for them again
+                report(failure(group[0][0], error))
+    if any_busy:
+        time.sleep(assignment.busy_pause)  # before the driver assigns them again
 
 
 def main() -> None:
-    lines = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # whatever else prints must not stand between the events
+    """Carry out assignments until the driver sends an empty line or closes standard input."""
+    events = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # anything else that is printed goes to standard error, so that it can't mix with the events
     keep_freed_memory()
-    orders: queue.Queue[str] = queue.Queue()
-    threading.Thread(target=_listen, args=(orders,), daemon=True).start()
-    held: dict[Any, tuple[Images, Images]] = {}
+    lines: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_read_lines, args=(lines,), daemon=True).start()
+    loaded: dict[tuple[str, Sources], tuple[Images, Images]] = {}
 
-    def sets(name: str, sources: Sources) -> tuple[Images, Images]:
-        if (name, sources) not in held:
-            held.clear()  # one set at a time
-            held[name, sources] = load(name, sources)
-        return held[name, sources]
+    def load_images(name: str, sources: Sources) -> tuple[Images, Images]:
+        if (name, sources) not in loaded:
+            loaded.clear()  # hold one data set at a time
+            loaded[name, sources] = load(name, sources)
+        return loaded[name, sources]
 
-    def tell(event: Event) -> None:
-        with suppress(BrokenPipeError):  # the driver is gone, which `_listen` hears: first what there is must be kept
-            print(event.to_json(), file=lines)
+    def report(event: Event) -> None:
+        with suppress(BrokenPipeError):  # the driver is dead; `_read_lines` notices, and checkpoints are kept first
+            print(event.to_json(), file=events)
 
     try:
-        while line := orders.get():
-            carry_out(read_order(line), sets, tell)
-            tell(DONE)
+        while line := lines.get():
+            carry_out(read_assignment(line), load_images, report)
+            report(IDLE)
     except (Stopped, KeyboardInterrupt):
         sys.exit(0)
 
 
-def _listen(orders: queue.Queue[str]) -> None:
+def _read_lines(lines: queue.Queue[str]) -> None:
+    """Pass on the lines of standard input; when it closes, raise SIGTERM, which stops runs between two steps."""
     for line in sys.stdin:
-        orders.put(line.strip())
+        lines.put(line.strip())
         if not line.strip():
             return
-    orders.put("")  # should the signal come when a run is ending, there is no other order to wait for
-    os.kill(os.getpid(), signal.SIGTERM)  # the driver is gone
+    lines.put("")  # in case the signal comes when the last run has just ended
+    signal.raise_signal(signal.SIGTERM)  # unlike os.kill, this calls the handler on Windows too
 
 
 if __name__ == "__main__":

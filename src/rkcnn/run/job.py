@@ -20,7 +20,7 @@ from rkcnn import __version__
 from rkcnn.data.images import Images
 from rkcnn.disk import write_whole
 from rkcnn.evaluation.predictor import Predictor
-from rkcnn.evaluation.weights import Facts
+from rkcnn.evaluation.weights import ModelCard
 from rkcnn.fit.checkpoint import REMEDY, load_checkpoint, save_checkpoint, state_of
 from rkcnn.fit.engine import Engine, start_engine
 from rkcnn.fit.epoch import TrainingEpoch
@@ -101,7 +101,7 @@ class Job:
                 predictions = self.predictor.predictions(self.trainer.network)
                 state = self.trainer.network.state_dict()
                 weights = {name: value.detach().cpu().contiguous() for name, value in state.items()}
-                content = save(weights, Facts.of(self.run.spec, self.train).as_metadata())
+                content = save(weights, ModelCard.of(self.run.spec, self.train).as_metadata())
             write_whole(self.folder / WEIGHTS, content, REMEDY)
             write_whole(self.folder / PREDICTIONS, _npy(predictions), REMEDY)
         write_whole(self.folder / RESULT, result.to_json(), REMEDY)

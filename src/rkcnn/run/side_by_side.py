@@ -12,10 +12,10 @@ from pathlib import Path
 import torch
 
 from rkcnn.data.images import Images
+from rkcnn.disk import locked
 from rkcnn.error import InputError
 from rkcnn.fit.fit import AtRest, Diverged, EpochDone, StepsDone, fit
 from rkcnn.fit.ranks import Ranks, join
-from rkcnn.record.lock import locked
 from rkcnn.record.result import Result, read_result
 from rkcnn.record.run import Run
 from rkcnn.run.device import pick_device

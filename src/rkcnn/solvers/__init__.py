@@ -1,1 +1,1 @@
-"""The mathematics: tableaus, the named methods, and steps that know tensors and t but no layers."""
+"""Numerical methods for ordinary differential equations, on tensors; this room knows no layers."""

@@ -1,4 +1,4 @@
-"""Adams–Bashforth and Adams–Bashforth–Moulton with a 3/8-rule starter, as torchdiffeq runs them."""
+"""Adams–Bashforth (`ab`) and Adams–Bashforth–Moulton (`abm`) steps, as torchdiffeq takes them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from rkcnn.error import InputError
-from rkcnn.solvers.batch_reducer import HERE, BatchReducer
+from rkcnn.solvers.batch_reducer import LOCAL, BatchReducer
 from rkcnn.solvers.explicit import combine, slopes_of
 from rkcnn.solvers.methods import ADAMS_STARTERS, BASHFORTH, MOULTON, rk4_38
-from rkcnn.solvers.solver_step import Field, SolverStep, spread, widen
+from rkcnn.solvers.solver_step import Field, SolverStep, align, at_least_float32
 
 MAX_ITERATIONS = 4  # "the maximum number of iterations is four" (the paper, section 4.1)
 
@@ -24,50 +24,51 @@ def adams(
     per_image: bool = False,
     start: float = 0.0,
     end: float = 1.0,
-    whole: BatchReducer = HERE,
+    reducer: BatchReducer = LOCAL,
 ) -> Iterator[SolverStep]:
-    """`ab` without a tolerance, `abm` with one; differentiable through every evaluation.
+    """Take equal steps of `ab`, or with a tolerance of `abm`; differentiable through every evaluation.
 
-    A step first evaluates f(t_n, y_n). Two steps of the 3/8 rule start it. Then `ab` predicts
-    y + h sum_j beta_j f_{n-j} of order 3 once and of order 4 afterwards. `abm` keeps three slopes: AB3
-    predicts, AM4 corrects d <- h (9/24 f(t + h, y + d) + rest) until
-    |d - d_old| < tol + tol max(|d|, |d_old|) in every element: of the whole batch as torchdiffeq has it, so
-    that an image's result depends on its neighbours, or `per_image`.
+    Each step first evaluates f(t_n, y_n). The first two steps use the 3/8 rule. After them `ab` predicts
+    y + h sum_j beta_j f_{n-j}, with order 3 once and with order 4 from then on. `abm` keeps three slopes: AB3
+    predicts, AM4 corrects d <- h (9/24 f(t + h, y + d) + rest) until |d - d_old| < tol + tol max(|d|, |d_old|)
+    in every element. As in torchdiffeq the whole batch is judged together, so that an image's result depends on
+    the others; with `per_image` each image is judged by itself.
     """
     if steps < ADAMS_STARTERS + 1:
         raise InputError(
-            f"Adams methods need r >= {ADAMS_STARTERS + 1} steps, {steps} given: fewer never leave the starter"
+            f"Adams methods need at least {ADAMS_STARTERS + 1} steps, {steps} given: the first two only start them"
         )
-    y = widen(y)
+    y = at_least_float32(y)
     h = (end - start) / steps
     history: list[Tensor] = []  # newest first
-    moment = SolverStep(y, (), evaluations=0)
+    step = SolverStep(start, y, (), evaluations=0)
     for n in range(steps):
-        t = start + n * h
+        t, after = start + n * h, end - (steps - 1 - n) * h
         history.insert(0, f(t, y).to(y.dtype))
         del history[4 if tol is None else 3 :]
         if n < ADAMS_STARTERS:
             slopes = slopes_of(f, t, y, h, rk4_38, first=history[0])
             change = combine(torch.zeros_like(y), h, rk4_38.b, slopes)
-            moment = SolverStep(y + change, (change,), moment.evaluations + rk4_38.stages)
+            step = SolverStep(after, y + change, (change,), step.evaluations + rk4_38.stages)
         else:
             change = combine(torch.zeros_like(y), h, BASHFORTH[len(history)], history)
             if tol is None:
-                moment = SolverStep(y + change, (change,), moment.evaluations + 1)
+                step = SolverStep(after, y + change, (change,), step.evaluations + 1)
             else:
                 change, iterations, residual, converged = _correct(
-                    f, t + h, y, h, change, history, tol, per_image, whole
+                    f, t + h, y, h, change, history, tol, per_image, reducer
                 )
-                moment = SolverStep(
+                step = SolverStep(
+                    after,
                     y + change,
                     (change,),
-                    moment.evaluations + 1 + iterations,
-                    moment.iterations + iterations,
+                    step.evaluations + 1 + iterations,
+                    step.iterations + iterations,
                     residual,
-                    converged & moment.converged,
+                    converged & step.converged,
                 )
-        y = moment.y
-        yield moment
+        y = step.y
+        yield step
 
 
 def _correct(
@@ -79,12 +80,12 @@ def _correct(
     history: list[Tensor],
     tol: float,
     per_image: bool,
-    whole: BatchReducer,
+    reducer: BatchReducer,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """AM4 by functional iteration: the change, iterations, the last residual, converged or not."""
+    """Correct by AM4 with functional iteration; return the change, iterations, last residual and convergence."""
     rest = combine(torch.zeros_like(y), h, MOULTON[1:], history)
-    groups, group = (y.shape[0], HERE) if per_image else (1, whole)
-    if y.is_meta:  # a cost: the least that any data can take
+    groups, group_reducer = (y.shape[0], LOCAL) if per_image else (1, reducer)
+    if y.is_meta:  # counting costs: the fewest iterations that any data can take
         ones = torch.ones(groups, dtype=torch.long)
         return combine(rest, h, MOULTON[:1], [f(t, y + change)]), ones, torch.zeros(groups), ones.bool()
     converged = torch.zeros(groups, dtype=torch.bool, device=y.device)
@@ -96,10 +97,10 @@ def _correct(
         with torch.no_grad():
             gap = (new - change).abs().reshape(groups, -1)
             bound = tol + tol * torch.maximum(new.abs(), change.abs()).reshape(groups, -1)
-            size, unsettled = group.most(torch.stack([gap.amax(1), (~(gap < bound).all(1)).to(y.dtype)]))
+            size, unsettled = group_reducer.max(torch.stack([gap.amax(1), (~(gap < bound).all(1)).to(y.dtype)]))
             residual = torch.where(converged, residual, size)
-        change = torch.where(spread(converged, y), change, new) if converged.any() else new
+        change = torch.where(align(converged, y), change, new) if converged.any() else new
         converged = converged | (unsettled == 0)
-        if whole.every(converged):
+        if reducer.all(converged):
             break
     return change, iterations, residual, converged

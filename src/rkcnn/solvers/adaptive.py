@@ -1,4 +1,4 @@
-"""Embedded pairs with a step size that follows the error."""
+"""Embedded Runge–Kutta pairs whose step size follows the estimated error."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from rkcnn.error import InputError
-from rkcnn.solvers.batch_reducer import HERE, BatchReducer
+from rkcnn.solvers.batch_reducer import LOCAL, BatchReducer
 from rkcnn.solvers.explicit import combine, slopes_of
-from rkcnn.solvers.solver_step import Field, SolverStep, spread, widen
+from rkcnn.solvers.solver_step import Field, SolverStep, align, at_least_float32
 from rkcnn.solvers.tableau import Tableau
 
 SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0  # Hairer, Nørsett, Wanner I, section II.4
@@ -21,76 +21,76 @@ def adaptive(
     y: Tensor,
     tableau: Tableau,
     tol: float,
-    budget: int = 1000,
+    max_evaluations: int = 1000,
     per_image: bool = False,
     start: float = 0.0,
     end: float = 1.0,
-    whole: BatchReducer = HERE,
+    reducer: BatchReducer = LOCAL,
 ) -> Iterator[SolverStep]:
-    """Steps whose error estimate h sum_i (b_i - embedded_i) z_i stays below tol + tol |y| (root mean square).
+    """Take steps whose error estimate h sum_i (b_i - embedded_i) z_i stays below tol + tol |y| (root mean square).
 
-    The whole batch takes the same steps, or each image its own with `per_image`, so that its result does not
-    depend on its neighbours. Rejected steps count as evaluations. Ends at `end` exactly, or, when
-    `budget` evaluations are spent, early with converged = False. Differentiable through the accepted steps;
-    the step sizes are constants of the gradient.
+    The whole batch takes the same steps; with `per_image` each image takes its own, so that its result does not
+    depend on the others. Rejected steps count as evaluations. The solve ends exactly at `end`, or before it with
+    converged = False when another step would exceed `max_evaluations`. Gradients flow through the accepted steps;
+    step sizes are constants to them.
     """
     if tableau.embedded is None or not tableau.first_same_as_last:
         raise InputError(
-            f"{tableau.name} can't adapt its step: that takes embedded weights and a first stage that is "
-            "the last one's, as dopri5 and tsit5 have"
+            f"{tableau.name} can't adapt its step: that takes embedded weights and a last stage that is the first "
+            "of the next step, as dopri5 and tsit5 have"
         )
     if not tol > 0:
         raise InputError(f"an adaptive solver needs tol > 0, {tol} given")
-    if budget <= tableau.stages:
+    if max_evaluations <= tableau.stages:
         raise InputError(
-            f"{tableau.name} needs a budget of {tableau.stages + 1} evaluations or more to try one step, {budget} given"
+            f"max_evaluations={max_evaluations} given; {tableau.name} needs {tableau.stages + 1} to try one step"
         )
-    y = widen(y)
-    groups, group = (y.shape[0], HERE) if per_image else (1, whole)
+    y = at_least_float32(y)
+    groups, group_reducer = (y.shape[0], LOCAL) if per_image else (1, reducer)
     order = min(tableau.order, tableau.embedded_order)
     difference = [b - e for b, e in zip(tableau.b, tableau.embedded, strict=True)]
     t = torch.full((groups,), start, dtype=y.dtype, device=y.device)
     direction = 1.0 if end > start else -1.0
-    first = f(spread(t, y), y).to(y.dtype)
-    h = _first_step(f, spread(t, y), y, first, order, tol, groups, direction, abs(end - start), group)
+    first = f(align(t, y), y).to(y.dtype)
+    h = _first_step(f, align(t, y), y, first, order, tol, groups, direction, abs(end - start), group_reducer)
     evaluations = torch.full((groups,), 2, dtype=torch.long, device=y.device)
     done = torch.zeros(groups, dtype=torch.bool, device=y.device)
     residual = torch.zeros(groups, dtype=y.dtype, device=y.device)
     while True:
         last = direction * (end - t) <= h.abs()
         h = torch.where(last, end - t, h)
-        slopes = slopes_of(f, spread(t, y), y, spread(h, y), tableau, first)
-        new = combine(y, spread(h, y), tableau.b, slopes)
+        slopes = slopes_of(f, align(t, y), y, align(h, y), tableau, first)
+        new = combine(y, align(h, y), tableau.b, slopes)
         evaluations = evaluations + (tableau.stages - 1) * ~done
-        if y.is_meta:  # a cost: the least that any data can take
-            yield SolverStep(new, (new - y,), tableau.stages + 1)
+        if y.is_meta:  # counting costs: the fewest steps that any data can take
+            yield SolverStep(end, new, (new - y,), tableau.stages + 1)
             return
         with torch.no_grad():
-            error = combine(torch.zeros_like(y), spread(h, y), difference, slopes)
-            ratio = _size(error / (tol + tol * torch.maximum(y.abs(), new.abs())), groups, group)
+            error = combine(torch.zeros_like(y), align(h, y), difference, slopes)
+            ratio = _size(error / (tol + tol * torch.maximum(y.abs(), new.abs())), groups, group_reducer)
             accept = (ratio <= 1) & ~done
             residual = torch.where(done, residual, ratio)
             factor = (SAFETY * ratio ** (-1 / (order + 1))).nan_to_num(SHRINK).clamp(SHRINK, GROW)
         if accept.any():
             before = y
-            y = new if accept.all() else torch.where(spread(accept, y), new, y)
-            t = torch.where(accept, t + h, t)
+            y = new if accept.all() else torch.where(align(accept, y), new, y)
+            t = torch.where(accept, torch.where(last, end, t + h), t)
             done = done | (accept & last)
             if not done.all():
-                first = slopes[-1] if accept.all() else torch.where(spread(accept, y), slopes[-1], first)
-            yield SolverStep(y, (y - before,), evaluations, residual=residual, converged=done)
+                first = slopes[-1] if accept.all() else torch.where(align(accept, y), slopes[-1], first)
+            yield SolverStep(t, y, (y - before,), evaluations, residual=residual, converged=done)
         if done.all():
             return
         h = torch.where(last & accept, h, h * factor)
-        if int(evaluations.max()) + tableau.stages - 1 > budget:
-            if not accept.any():  # what the rejected steps took
-                yield SolverStep(y, (torch.zeros_like(y),), evaluations, residual=residual, converged=done)
+        if int(evaluations.max()) + tableau.stages - 1 > max_evaluations:
+            if not accept.any():  # so that the evaluations of the rejected steps are counted
+                yield SolverStep(t, y, (torch.zeros_like(y),), evaluations, residual=residual, converged=done)
             return
 
 
-def _size(x: Tensor, groups: int, group: BatchReducer) -> Tensor:
-    """Root mean square over each group."""
-    square, _ = group.mean(x.reshape(groups, -1).square().mean(1), x.numel() / groups)
+def _size(x: Tensor, groups: int, reducer: BatchReducer) -> Tensor:
+    """Return the root mean square over each group."""
+    square, _ = reducer.mean(x.reshape(groups, -1).square().mean(1), x.numel() / groups)
     return square.sqrt()
 
 
@@ -105,14 +105,14 @@ def _first_step(
     groups: int,
     sign: float,
     span: float,
-    group: BatchReducer,
+    reducer: BatchReducer,
 ) -> Tensor:
-    """Hairer, Nørsett, Wanner I, section II.4: one evaluation for an estimate of the curvature."""
+    """Choose the size of the first step, with one evaluation (Hairer, Nørsett, Wanner I, section II.4)."""
     scale = tol + tol * y.abs()
-    d0, d1 = _size(y / scale, groups, group), _size(slope / scale, groups, group)
+    d0, d1 = _size(y / scale, groups, reducer), _size(slope / scale, groups, reducer)
     guess = torch.where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / d1).clamp(max=span)
-    ahead = f(t + sign * spread(guess, y), y + sign * spread(guess, y) * slope).to(y.dtype)
-    d2 = _size((ahead - slope) / scale, groups, group) / guess
+    ahead = f(t + sign * align(guess, y), y + sign * align(guess, y) * slope).to(y.dtype)
+    d2 = _size((ahead - slope) / scale, groups, reducer) / guess
     top = torch.maximum(d1, d2)
     careful = torch.where(top <= 1e-15, (1e-3 * guess).clamp(min=1e-6), (0.01 / top) ** (1 / (order + 1)))
     return sign * torch.minimum(100 * guess, careful).nan_to_num(1e-6).clamp(max=span)

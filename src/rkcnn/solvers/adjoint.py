@@ -1,4 +1,4 @@
-"""Gradients by integrating backwards in time (Chen et al. 2018)."""
+"""Gradients by integrating backwards in time: the adjoint method (Chen et al. 2018)."""
 
 from __future__ import annotations
 
@@ -11,24 +11,32 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from rkcnn.solvers.autocast import Autocast
-from rkcnn.solvers.solver_step import Backward, Field, SolverStep, spread, widen
+from rkcnn.solvers.solver_step import BackwardStats, Field, SolverStep, Time, align, at_least_float32
 
-Solver = Callable[[Field, Tensor, float, float], Iterator[SolverStep]]
-"""solver(f, y, start, end): any method of this room with its settings filled in."""
+Integrator = Callable[[Field, Tensor, float, float], Iterator[SolverStep]]
+"""integrator(f, y, start, end): a solver with all other settings filled in."""
 
 
 class _Adjoint(torch.autograd.Function):
-    """z(1) and, backwards, a' = -a df/dy, g' = -a df/dtheta together with y' = f from 1 to 0."""
+    """y(end); backwards a' = -a df/dy and g' = -a df/dtheta, together with y' = f, from end to start."""
 
     @staticmethod
     def forward(
-        ctx: Any, solver: Solver, f: Field, kept: list[SolverStep], took: Backward, y: Tensor, *parameters: Tensor
+        ctx: Any,
+        integrator: Integrator,
+        f: Field,
+        span: tuple[float, float],
+        last: list[SolverStep],
+        stats: BackwardStats,
+        y: Tensor,
+        *parameters: Tensor,
     ) -> Tensor:
-        for moment in solver(f, y, 0.0, 1.0):
-            kept[:] = [moment]
-        ctx.solver, ctx.f, ctx.took, ctx.autocast = solver, f, took, Autocast(y.device.type)
-        ctx.save_for_backward(kept[0].y, *parameters)
-        return kept[0].y
+        for step in integrator(f, y.detach(), *span):
+            last[:] = [step]
+        ctx.integrator, ctx.f, ctx.span, ctx.stats = integrator, f, span, stats
+        ctx.autocast = Autocast(y.device.type)
+        ctx.save_for_backward(last[0].y, *parameters)
+        return last[0].y
 
     @staticmethod
     @once_differentiable
@@ -37,11 +45,11 @@ class _Adjoint(torch.autograd.Function):
         parameters = [p for p in given if p.requires_grad]
         sizes = [end.numel(), end.numel(), *(p.numel() for p in parameters)]
 
-        def augmented(t: float | Tensor, state: Tensor) -> Tensor:
+        def augmented(t: Time, state: Tensor) -> Tensor:
             y, a, *_ = state.reshape(-1).split(sizes)
             y = y.reshape(end.shape).detach().requires_grad_()
-            time = spread(t, y) if isinstance(t, Tensor) else t
-            with torch.enable_grad(), ctx.autocast.again():
+            time = align(t, y) if isinstance(t, Tensor) else t
+            with torch.enable_grad(), ctx.autocast.restore():
                 slope = ctx.f(time, y).to(y.dtype)
             found = torch.autograd.grad(slope, (y, *parameters), -a.reshape(end.shape), allow_unused=True)
             parts = [torch.zeros_like(x) if g is None else g for g, x in zip(found, (y, *parameters), strict=True)]
@@ -49,24 +57,32 @@ class _Adjoint(torch.autograd.Function):
 
         state = torch.cat([end.reshape(-1), grad.reshape(-1), end.new_zeros(sum(sizes[2:]))]).reshape(1, -1)
         with torch.no_grad():
-            for moment in ctx.solver(augmented, state, 1.0, 0.0):
-                state = moment.y
-        ctx.took.evaluations = ctx.took.products = int(torch.as_tensor(moment.evaluations).max())
-        ctx.took.converged = moment.converged
+            for step in ctx.integrator(augmented, state, *reversed(ctx.span)):
+                state = step.y
+        ctx.stats.evaluations = ctx.stats.products = int(torch.as_tensor(step.evaluations).max())
+        ctx.stats.converged = step.converged
         _, a, *grads = state.reshape(-1).split(sizes)
         found = iter(grads)
         back = (next(found).reshape(p.shape) if p.requires_grad else None for p in given)
-        return (None, None, None, None, a.reshape(end.shape), *back)
+        return (None, None, None, None, None, a.reshape(end.shape), *back)
 
 
-def adjoint(solver: Solver, f: Field, y: Tensor, parameters: Sequence[Tensor]) -> SolverStep:
-    """The solution at t = 1 with a memory that does not grow with the number of steps.
+def adjoint(
+    integrator: Integrator,
+    f: Field,
+    y: Tensor,
+    parameters: Sequence[Tensor],
+    start: float = 0.0,
+    end: float = 1.0,
+) -> SolverStep:
+    """Solve from start to end, and return the last step; memory does not grow with the number of steps.
 
-    The gradient is that of the continuous problem, not of the steps taken: exact only as the steps are fine.
-    f must be the same function each time it is called, as in `implicit`.
+    The gradient is that of the continuous problem, not of the steps taken: it is only as exact as the steps are fine.
+    f must be the same function each time it is called, as in `implicit`; `parameters` are the tensors it reads that
+    need a gradient.
     """
-    start = widen(y)
-    kept: list[SolverStep] = []
-    took = Backward()
-    end = _Adjoint.apply(solver, f, kept, took, start, *parameters)
-    return replace(kept[0], y=end, increments=(end - start,), backward=took)
+    y = at_least_float32(y)
+    last: list[SolverStep] = []
+    stats = BackwardStats()
+    y_end = _Adjoint.apply(integrator, f, (start, end), last, stats, y, *parameters)
+    return replace(last[0], y=y_end, increments=(y_end - y,), backward=stats)

@@ -1,4 +1,4 @@
-"""Fixed points without matrices."""
+"""Fixed points x = g(x) by Anderson acceleration, which needs no matrices."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from rkcnn.solvers.batch_reducer import HERE, BatchReducer
+from rkcnn.solvers.batch_reducer import LOCAL, BatchReducer
 
 MEMORY = 5  # past iterates mixed; 3 to 8 make little difference (Walker & Ni 2011)
 
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """x with g(x) = x up to `residual`; each figure one for the batch, or one for each image."""
+    """A point with g(x) = x up to `residual`; each figure has one element for the batch, or one for each image."""
 
     x: Tensor
     iterations: Tensor
-    residual: Tensor
+    residual: Tensor  # max |g(x) - x| at the iterate that was kept
     converged: Tensor
 
 
@@ -29,20 +29,20 @@ def fixed_point(
     tol: float,
     max_iterations: int,
     per_image: bool = False,
-    best: bool = False,
-    whole: BatchReducer = HERE,
+    always_best: bool = False,
+    reducer: BatchReducer = LOCAL,
 ) -> FixedPoint:
     """Iterate x <- sum_i alpha_i g(x_i), alpha minimising |sum_i alpha_i (g(x_i) - x_i)| with sum 1.
 
-    x is (stages, images, ...). Stops when |g(x) - x| < tol + tol max(|g(x)|, |x|) in every element of a
-    group, and keeps that group's g(x) from then on; a group is the whole batch or, `per_image`, one image,
-    whose result then does not depend on its neighbours. A group that is no longer finite stops as well, at
-    its last finite g(x). Not converged: the last g(x) or, if `best`, the x whose residual was least.
-    Memory: 2 x MEMORY copies of x.
+    x has the shape (stages, images, ...). A group is the whole batch or, with `per_image`, one image, whose result
+    then does not depend on the others. A group converges when |g(x) - x| < tol + tol max(|g(x)|, |x|) in every element;
+    its result is that g(x). A group that runs out of iterations, or whose g(x) is no longer finite, has as
+    its result the iterate x with the least residual, which is no worse than the first guess; with `always_best` so
+    has one that converges. Memory: 2 x MEMORY copies of x.
     """
     shape = x.transpose(0, 1).shape
-    groups, group = (shape[0], HERE) if per_image else (1, whole)
-    if x.is_meta:  # a cost: the least that any data can take
+    groups, group_reducer = (shape[0], LOCAL) if per_image else (1, reducer)
+    if x.is_meta:  # counting costs: the fewest iterations that any data can take
         ones = torch.ones(groups, dtype=torch.long)
         return FixedPoint(g(x), ones, torch.zeros(groups), ones.bool())
 
@@ -62,28 +62,30 @@ def fixed_point(
         gap = value - mixed
         bound = tol + tol * torch.maximum(value.abs(), mixed.abs())
         unsettled = ~(gap.abs() < bound).all(1)
-        size, unsettled = group.most(torch.stack([gap.abs().amax(1), unsettled.to(x.dtype)]))
+        size, unsettled = group_reducer.max(torch.stack([gap.abs().amax(1), unsettled.to(x.dtype)]))
         settled = active & (unsettled == 0)
-        finite = size.isfinite()
-        take = active & (size < residual if best else finite)
-        result = torch.where(take[:, None], mixed if best else value, result)
-        residual = torch.where(take if best else active, size, residual)
+        better = active & (size < residual)
+        result = torch.where(better[:, None], mixed, result)
+        if not always_best:
+            result = torch.where(settled[:, None], value, result)
+            better = better | settled
+        residual = torch.where(better, size, residual)
         converged = converged | settled
-        active = active & finite & ~settled
-        if whole.every(~active):
+        active = active & size.isfinite() & ~settled
+        if reducer.all(~active):
             break
         points, gaps = [*points, value][-MEMORY:], [*gaps, gap][-MEMORY:]
-        mixed = torch.where(active[:, None], _mix(points, gaps, group), result)
+        mixed = torch.where(active[:, None], _mix(points, gaps, group_reducer), result)
     return FixedPoint(result.reshape(shape).transpose(0, 1), iterations, residual, converged)
 
 
-def _mix(points: list[Tensor], gaps: list[Tensor], group: BatchReducer) -> Tensor:
-    """The combination of g(x_i) whose gap is least.
+def _mix(points: list[Tensor], gaps: list[Tensor], reducer: BatchReducer) -> Tensor:
+    """Return the combination of the points g(x_i) whose gap is least.
 
     Each gap is scaled to its own size: they shrink so fast that their squares differ by more than float32
-    can hold. Products and sums, not a matrix product, which TF32 would spoil.
+    can hold. Products and sums are used instead of a matrix product, which would lose digits to TF32.
     """
-    gram = group.sum(torch.stack([torch.stack([(p * q).sum(1) for q in gaps], 1) for p in gaps], 1))
+    gram = reducer.sum(torch.stack([torch.stack([(p * q).sum(1) for q in gaps], 1) for p in gaps], 1))
     size = gram.diagonal(dim1=1, dim2=2).sqrt().clamp(min=torch.finfo(gram.dtype).tiny)  # (groups, memory)
     ridge = 10 * torch.finfo(gram.dtype).eps * torch.eye(len(gaps), dtype=gram.dtype, device=gram.device)
     cosines = gram / size[:, :, None] / size[:, None, :] + ridge

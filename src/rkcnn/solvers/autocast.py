@@ -1,4 +1,4 @@
-"""The precision of the forward pass, for a backward pass that calls f again."""
+"""The autocast settings of a forward pass, for a backward pass that evaluates f again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 
 class Autocast:
-    """What autocast says now on that kind of device; the meta device has none."""
+    """Remembers whether and how autocast is enabled on a kind of device; the meta device has none."""
 
     def __init__(self, device: str) -> None:
         self.device = device
@@ -18,10 +18,11 @@ class Autocast:
 
     @property
     def eps(self) -> float:
-        """The precision that it leaves to f; 0 where it leaves all."""
+        """The relative precision that autocast leaves to f; 0 where it is off."""
         return torch.finfo(self.dtype).eps if self.dtype is not None else 0.0
 
-    def again(self) -> AbstractContextManager[object]:
+    def restore(self) -> AbstractContextManager[object]:
+        """Return a context in which autocast is as it was."""
         if not self.available:
             return nullcontext()
         return torch.autocast(self.device, dtype=self.dtype, enabled=self.enabled)

@@ -1,4 +1,4 @@
-"""What a solver may ask about the whole batch."""
+"""Reductions over the images of a batch, wherever they are held."""
 
 from __future__ import annotations
 
@@ -6,27 +6,28 @@ from torch import Tensor
 
 
 class BatchReducer:
-    """A batch that is all here: every answer is what was given.
+    """Reduces over a batch that is held by this process alone: every result is the argument itself.
 
-    Where processes hold a share of the batch each, another `BatchReducer` asks them all, and a solver that judges
-    the batch by it takes the same steps in each of them. All must then ask the same questions in the same order.
+    In distributed training each process holds a share of the batch. A subclass then reduces over all of them, so that
+    solvers which judge the whole batch take the same steps everywhere. All processes must make the same calls in
+    the same order.
     """
 
     def mean(self, part: Tensor, count: float) -> tuple[Tensor, float | Tensor]:
-        """The mean of means over `count` elements each, and how many elements that is; differentiable."""
+        """Return the mean, given this process's mean over `count` elements, and the total count; differentiable."""
         return part, count
 
     def sum(self, part: Tensor) -> Tensor:
-        """The sum; differentiable."""
+        """Return the sum of each element over all processes; differentiable."""
         return part
 
-    def most(self, part: Tensor) -> Tensor:
-        """The largest of each element; NaN may count as infinite."""
+    def max(self, part: Tensor) -> Tensor:
+        """Return the largest value of each element over all processes; NaN may count as infinite."""
         return part
 
-    def every(self, verdict: Tensor) -> bool:
-        """Whether all of it holds."""
-        return bool(verdict.all())
+    def all(self, condition: Tensor) -> bool:
+        """Return whether every element is true in every process."""
+        return bool(condition.all())
 
 
-HERE = BatchReducer()
+LOCAL = BatchReducer()

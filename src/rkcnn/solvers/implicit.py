@@ -1,4 +1,4 @@
-"""Fully implicit Runge–Kutta steps: matrix-free, with gradients by the implicit function theorem."""
+"""Implicit Runge–Kutta steps without matrices, with gradients by the implicit function theorem."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from torch.autograd.function import once_differentiable
 
 from rkcnn.solvers.anderson import FixedPoint, fixed_point
 from rkcnn.solvers.autocast import Autocast
-from rkcnn.solvers.batch_reducer import HERE, BatchReducer
+from rkcnn.solvers.batch_reducer import LOCAL, BatchReducer
 from rkcnn.solvers.explicit import combine
-from rkcnn.solvers.solver_step import Backward, Field, SolverStep, spread, widen
+from rkcnn.solvers.solver_step import BackwardStats, Field, SolverStep, align, at_least_float32
 from rkcnn.solvers.tableau import Tableau
 
 GRADIENT_TOL = 1e-4  # of the backward solve, unless the forward one is tighter: a coarse gradient misleads
@@ -31,8 +31,8 @@ class System:
     tol: float
     max_iterations: int
     per_image: bool
-    backward: Backward
-    whole: BatchReducer
+    backward: BackwardStats
+    reducer: BatchReducer
 
     def __call__(self, stages: Tensor, y: Tensor) -> Tensor:
         slopes = list(stages.unbind(0))
@@ -44,14 +44,14 @@ class System:
         )
 
     def points(self, stages: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Times and states of all stages, stacked along the batch."""
+        """Return the times and states of all stages, stacked along the batch."""
         slopes = list(stages.unbind(0))
         states = torch.cat([combine(y, self.h, row, slopes) for row in self.tableau.a])
         times = torch.tensor([self.t + c * self.h for c in self.tableau.c], dtype=y.dtype, device=y.device)
-        return spread(times.repeat_interleave(y.shape[0]), y), states
+        return align(times.repeat_interleave(y.shape[0]), y), states
 
     def solve(self, y: Tensor) -> FixedPoint:
-        """Fixed-point iteration from Z_i = f(t, y)."""
+        """Solve by fixed-point iteration from the first guess Z_i = f(t, y)."""
         guess = self.f(self.t, y).to(y.dtype)
         return fixed_point(
             lambda stages: self(stages, y),
@@ -59,22 +59,22 @@ class System:
             self.tol,
             self.max_iterations,
             self.per_image,
-            whole=self.whole,
+            reducer=self.reducer,
         )
 
 
 class _Stages(torch.autograd.Function):
     """Z(y, theta) with dZ = (I - J)^-1 (F_y dy + F_theta dtheta); nothing of the iteration is kept.
 
-    Converged or not, the gradient is that formula at the last iterate. Its own solve, if it does not
-    converge, gives the vector of least residual: a diverged one would ruin the weights.
+    The gradient is that formula at the Z that was found, whether it converged or not. The formula's own solve, where
+    it does not converge, gives the vector of least residual: a diverged one would ruin the weights.
     """
 
     @staticmethod
     def forward(ctx: Any, system: System, y: Tensor, *parameters: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         ctx.system = system
         ctx.autocast = Autocast(y.device.type)
-        found = system.solve(y)
+        found = system.solve(y.detach())
         ctx.save_for_backward(found.x, y, *parameters)
         ctx.mark_non_differentiable(found.iterations, found.residual, found.converged)
         return found.x, found.iterations, found.residual, found.converged
@@ -85,10 +85,10 @@ class _Stages(torch.autograd.Function):
         system: System = ctx.system
         stages, y, *parameters = ctx.saved_tensors
         stages, y = stages.detach().requires_grad_(), y.detach().requires_grad_()
-        with torch.enable_grad(), ctx.autocast.again():
+        with torch.enable_grad(), ctx.autocast.restore():
             out = system(stages, y)
         # Scaled to unit size, so that the tolerance is relative to the gradient.
-        scale = system.whole.most(grad.abs().amax()).clamp(min=torch.finfo(grad.dtype).tiny)
+        scale = system.reducer.max(grad.abs().amax()).clamp(min=torch.finfo(grad.dtype).tiny)
 
         def adjoint(u: Tensor) -> Tensor:
             (product,) = torch.autograd.grad(out, stages, u * scale, retain_graph=True)
@@ -100,8 +100,8 @@ class _Stages(torch.autograd.Function):
             max(min(system.tol, GRADIENT_TOL), ctx.autocast.eps),
             4 * system.max_iterations,
             system.per_image,
-            best=True,
-            whole=system.whole,
+            always_best=True,
+            reducer=system.reducer,
         )
         system.backward.evaluations = system.tableau.stages
         system.backward.products = int(found.iterations.max()) + 1  # the last one gives the gradient itself
@@ -123,21 +123,21 @@ def implicit(
     start: float = 0.0,
     end: float = 1.0,
     at_solution: Field | None = None,
-    whole: BatchReducer = HERE,
+    reducer: BatchReducer = LOCAL,
 ) -> Iterator[SolverStep]:
-    """Equal steps; memory O(stages x state) beside one evaluation of f.
+    """Take equal steps; memory is O(stages x state) beside one evaluation of f.
 
-    f must be the same function each time it is called in a step, forward and backward (batch norm that
-    touches no buffers, one dropout mask); `parameters` are the tensors it reads that want a gradient.
-    `at_solution` is called once a step with all its solved stages stacked, and its value is not used:
-    the place to update running statistics.
+    f must be the same function each time it is called in a step, forward and backward (batch norm that does not
+    update its buffers, one dropout mask); `parameters` are the tensors it reads that need a gradient. `at_solution`
+    is called once in each step, with the times and states of all solved stages stacked; its result is not used. It is
+    there to update running statistics. A step that does not converge goes on with its best iterate.
     """
-    y = widen(y)
+    y = at_least_float32(y)
     h = (end - start) / steps
-    moment = SolverStep(y, (), evaluations=0)
+    step = SolverStep(start, y, (), evaluations=0)
     for n in range(steps):
-        backward = Backward()
-        system = System(f, start + n * h, h, tableau, tol, max_iterations, per_image, backward, whole)
+        backward = BackwardStats()
+        system = System(f, start + n * h, h, tableau, tol, max_iterations, per_image, backward, reducer)
         stages, iterations, residual, converged = _Stages.apply(system, y, *parameters)
         if at_solution is not None:
             with torch.no_grad():
@@ -145,13 +145,14 @@ def implicit(
         increments = tuple(h * b * z for b, z in zip(tableau.b, stages.unbind(0), strict=True))
         for increment in increments:
             y = y + increment
-        moment = SolverStep(
+        step = SolverStep(
+            end - (steps - 1 - n) * h,
             y,
             increments,
-            moment.evaluations + 1 + tableau.stages * (iterations + (at_solution is not None)),
-            moment.iterations + iterations,
+            step.evaluations + 1 + tableau.stages * (iterations + (at_solution is not None)),
+            step.iterations + iterations,
             residual,
-            converged & moment.converged,
+            converged & step.converged,
             backward,
         )
-        yield moment
+        yield step

@@ -1,4 +1,4 @@
-"""The named methods, each a few lines of data that check themselves when made."""
+"""The named methods: each is a tableau, which checks its own order when it is made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rkcnn.solvers.tableau import Tableau
 
 
 def _explicit(*rows: tuple[float, ...]) -> tuple[tuple[float, ...], ...]:
-    """Rows below the diagonal, filled up with zeros."""
+    """Fill up rows below the diagonal with zeros."""
     return tuple(row + (0.0,) * (len(rows) - len(row)) for row in rows)
 
 
@@ -134,7 +134,13 @@ METHODS: dict[str, Tableau] = {
 }
 
 BASHFORTH = {3: (23 / 12, -16 / 12, 5 / 12), 4: (55 / 24, -59 / 24, 37 / 24, -9 / 24)}
-"""Adams–Bashforth: the weights of the slopes, newest first, by how many there are."""
+"""Adams–Bashforth: the weights of the slopes, newest first, by the number of slopes."""
 MOULTON = (9 / 24, 19 / 24, -5 / 24, 1 / 24)
 """Adams–Moulton of order 4: the new slope, then three old ones."""
-ADAMS_STARTERS = 2  # steps of the 3/8 rule; the third begins with three slopes at hand
+ADAMS_STARTERS = 2  # steps of the 3/8 rule; the third step has three slopes to use
+
+EMBEDDED = tuple(name for name, method in METHODS.items() if method.embedded is not None)
+IMPLICIT = tuple(name for name, method in METHODS.items() if method.kind != "explicit")
+ADAMS = ("ab", "abm")
+SOLVERS = (*METHODS, *ADAMS)
+"""The names of all methods."""

@@ -1,4 +1,4 @@
-"""What every solver yields."""
+"""The result of one time-step, as every solver yields it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-Field = Callable[[float | Tensor, Tensor], Tensor]
-"""f(t, y): t a number, or a tensor that broadcasts against y where every image has its own time."""
+Time = float | Tensor
+"""A number, or a tensor that broadcasts against y where every image has its own time."""
+Field = Callable[[Time, Tensor], Tensor]
+"""The right-hand side f(t, y) of y' = f(t, y)."""
 
 
 @dataclass
-class Backward:
-    """What the gradient of an implicit step or an adjoint solve took: counted apart, known only after backward."""
+class BackwardStats:
+    """What the backward pass of an implicit step or an adjoint solve took; filled in when it runs."""
 
     evaluations: int = 0
     products: int = 0  # of a vector with the Jacobian
@@ -23,26 +25,27 @@ class Backward:
 
 @dataclass(frozen=True)
 class SolverStep:
-    """The state after one time-step, what it was made of, and what it took since the start.
+    """The state after one time-step, the increments that made it, and what the solve has taken so far.
 
-    Where a count or a verdict depends on the data it is a tensor: of one element for the whole
-    batch, or of one for each image. Not converging is a value here, not a warning.
+    A figure that depends on the data is a tensor with one element for the whole batch, or one for each image.
+    A solve that does not converge says so in `converged`; it neither warns nor raises.
     """
 
+    t: Time  # the time of `y`; of an adaptive solver one element for the batch or for each image
     y: Tensor
-    increments: tuple[Tensor, ...]  # of this step; they sum to its change of y
-    evaluations: int | Tensor  # of f, for each image, rejected steps included
-    iterations: int | Tensor = 0
+    increments: tuple[Tensor, ...]  # of this step; their sum is its change of y
+    evaluations: int | Tensor  # of f, for one image, since the start; rejected steps included
+    iterations: int | Tensor = 0  # of implicit equations, since the start
     residual: Tensor | None = None  # of this step
     converged: bool | Tensor = True  # every step so far; of an adaptive solver: it has reached the end
-    backward: Backward | None = None  # of this step, where its gradient is solved for
+    backward: BackwardStats | None = None  # of this step, where its gradient is solved for
 
 
-def widen(y: Tensor) -> Tensor:
-    """The state in float32 at least: solvers add small increments, also under autocast."""
+def at_least_float32(y: Tensor) -> Tensor:
+    """Convert half precision to float32: solvers add small increments, also under autocast."""
     return y.float() if y.dtype in (torch.bfloat16, torch.float16) else y
 
 
-def spread(value: Tensor, like: Tensor) -> Tensor:
-    """One value a group (of the whole batch, or one an image) shaped to broadcast against the state."""
-    return value.reshape(-1, *[1] * (like.dim() - 1))
+def align(values: Tensor, y: Tensor) -> Tensor:
+    """Reshape one value for the batch, or one for each image, so that it broadcasts against the state y."""
+    return values.reshape(-1, *[1] * (y.dim() - 1))

@@ -1,7 +1,8 @@
-"""Own images of any size and mode."""
+"""Own images of any size and mode; sizes known before anything is decoded."""
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from rkcnn.data.read.folder import find_images, grey, read_folder
+from rkcnn.data.read.folder import are_grey, find_images, open_image, read_folder
 from rkcnn.error import InputError
 
 
@@ -93,8 +94,8 @@ def test_all_grey_is_found_by_the_headers(tmp_path: Path) -> None:
     Image.fromarray(ramp()[..., 0]).save(tmp_path / "a.png")
     Image.fromarray(ramp()).save(tmp_path / "b.png")
     files = [(tmp_path / name, 0) for name in ("a.png", "b.png")]
-    assert grey(tuple(files[:1]), 10**9, refuse)
-    assert not grey(tuple(files), 10**9, refuse)
+    assert are_grey(tuple(files[:1]), 10**9, refuse)
+    assert not are_grey(tuple(files), 10**9, refuse)
     assert read_one(tmp_path / "a.png", 8, channels=1).shape == (8, 8, 1)
 
 
@@ -152,7 +153,7 @@ def test_a_file_that_cant_be_opened_is_bad_like_any_other(tmp_path: Path) -> Non
     (tmp_path / "a.png").symlink_to(tmp_path / "a.png")  # a ring: removed or barred after it was found
     told: list[str] = []
     assert not list(read_folder(((tmp_path / "a.png", 0),), 8, 3, 10**9, lambda _, error: told.append(str(error))))
-    assert grey(((tmp_path / "a.png", 0),), 10**9, lambda _, error: told.append(str(error)))
+    assert are_grey(((tmp_path / "a.png", 0),), 10**9, lambda _, error: told.append(str(error)))
     assert len(told) == 2
     assert all("a.png: can't be read (" in text for text in told)
 
@@ -161,3 +162,40 @@ def test_blocks_are_bounded_by_bytes(tmp_path: Path) -> None:
     Image.fromarray(ramp()).save(tmp_path / "a.png")
     parts = list(read_folder(((tmp_path / "a.png", 0),) * 3, 2048, 3, 10**9, refuse))
     assert [len(part.labels) for part in parts] == [1, 1, 1]  # of 12 MB each
+
+
+def saved(kind: str, side: int) -> io.BytesIO:
+    file = io.BytesIO()
+    Image.fromarray(np.zeros((side, side, 3), np.uint8)).save(file, kind)
+    return file
+
+
+def test_opens_without_decoding() -> None:
+    with open_image(saved("PNG", 30), "here", 10_000, ("PNG",)) as image:
+        assert image.size == (30, 30)
+
+
+def test_a_image_over_the_limit_is_refused() -> None:
+    with (
+        pytest.raises(InputError, match="claims 100 x 100"),
+        open_image(saved("PNG", 100), "here", 29_999, ("PNG",)),
+    ):
+        pass
+
+
+def test_a_format_not_asked_for_is_refused() -> None:
+    formats = ("PNG", "JPEG")
+    with (
+        pytest.raises(InputError, match="can't be read as PNG or JPEG"),
+        open_image(saved("GIF", 9), "here", 10_000, formats),
+    ):
+        pass
+
+
+def test_what_goes_wrong_inside_is_an_input_error_too() -> None:
+    whole = saved("JPEG", 64).getvalue()
+    with (
+        pytest.raises(InputError, match="here: can't be read as JPEG"),
+        open_image(io.BytesIO(whole[:-300]), "here", 100_000, ("JPEG",)) as image,
+    ):
+        image.load()

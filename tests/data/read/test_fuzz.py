@@ -22,18 +22,17 @@ from PIL import Image
 from scipy.io import savemat
 
 from rkcnn.data.images import Images
-from rkcnn.data.read.cifar_binary import read_cifar_binary
-from rkcnn.data.read.cifar_pickle import read_cifar_pickle
+from rkcnn.data.read.archive import read_tar
+from rkcnn.data.read.cifar import read_cifar_binary, read_cifar_pickle, read_json_labels, read_png_sheet
 from rkcnn.data.read.folder import read_folder
 from rkcnn.data.read.idx import read_idx
+from rkcnn.data.read.labelled_pixels import LabelledPixels
 from rkcnn.data.read.mat5 import read_mat5
 from rkcnn.data.read.npz import read_npz
-from rkcnn.data.read.part import Part
-from rkcnn.data.read.png_sheet import read_json_labels, read_png_sheet
-from rkcnn.data.read.tar import read_tar
 from rkcnn.error import InputError
 
 LIMIT = 4 << 30  # generous: what holds memory down must be the file's own size
+SUPPRESSED = [HealthCheck.differing_executors, HealthCheck.too_slow]  # the latter: a shared core
 CLASSES = tuple(map(str, range(65536)))
 RANDOM = np.random.RandomState(0)
 ROWS = RANDOM.randint(0, 256, (3, 3073), np.uint8) % np.array([10] + [256] * 3072)
@@ -65,28 +64,28 @@ NPZ: dict[str, Any] = {"x_train": PICTURE[None], "y_train": np.array([1]), "clas
 SHEET = RANDOM.randint(0, 256, (3, 1024, 3), np.uint8)
 
 
-def _read_picture(file: BinaryIO) -> list[Part]:
+def _read_picture(file: BinaryIO) -> list[LabelledPixels]:
     def bad(_: Path, error: InputError) -> None:
         raise error
 
     return list(read_folder(((Path(file.name), 0),), 16, 3, LIMIT, bad))
 
 
-def _read_tar(file: BinaryIO) -> list[Part]:
+def _read_tar(file: BinaryIO) -> list[LabelledPixels]:
     member = read_tar(file, ["wanted"], "here", LIMIT)["wanted"]
     return [read_cifar_binary(io.BytesIO(member), "here", LIMIT, 1)]
 
 
-def _read_npz(file: BinaryIO) -> list[Part]:
+def _read_npz(file: BinaryIO) -> list[LabelledPixels]:
     return list(read_npz(file, "here", LIMIT)[0].values())
 
 
-def _sheet_labels(file: BinaryIO) -> list[Part]:
+def _sheet_labels(file: BinaryIO) -> list[LabelledPixels]:
     labels = read_json_labels(file, "here")
-    return [Part("here", np.zeros((len(labels), 1, 1, 1), np.uint8), labels)]
+    return [LabelledPixels("here", np.zeros((len(labels), 1, 1, 1), np.uint8), labels)]
 
 
-READERS: dict[str, tuple[bytes, Callable[[BinaryIO], list[Part]]]] = {
+READERS: dict[str, tuple[bytes, Callable[[BinaryIO], list[LabelledPixels]]]] = {
     "idx": (IDX, lambda f: [read_idx(f, io.BytesIO(LABELS), "here", LIMIT)]),
     "idx.gz": (gzip.compress(IDX), lambda f: [read_idx(f, io.BytesIO(LABELS), "here", LIMIT)]),
     "idx labels": (LABELS, lambda f: [read_idx(io.BytesIO(IDX), f, "here", LIMIT)]),
@@ -152,7 +151,7 @@ def real_file(data: bytes) -> Iterator[BinaryIO]:
             yield file
 
 
-def read_real(name: str, data: bytes) -> list[Part]:
+def read_real(name: str, data: bytes) -> list[LabelledPixels]:
     with real_file(data) as file:
         return READERS[name][1](file)
 
@@ -182,13 +181,13 @@ def test_the_valid_file_is_valid(name: str) -> None:
 
 @pytest.mark.parametrize("name", READERS)
 @given(data=st.binary(max_size=400), keep=st.integers(0, 24))
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.differing_executors])
+@settings(deadline=None, max_examples=100, suppress_health_check=SUPPRESSED)
 def test_random_bytes(name: str, data: bytes, keep: int) -> None:
     holds_the_law(name, READERS[name][0][:keep] + data)
 
 
 @pytest.mark.parametrize("name", READERS)
 @given(changes=CHANGES)
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.differing_executors])
+@settings(deadline=None, max_examples=300, suppress_health_check=SUPPRESSED)
 def test_mutations_of_a_valid_file(name: str, changes: list[tuple[str, float, bytes]]) -> None:
     holds_the_law(name, mutate(READERS[name][0], changes))

@@ -65,3 +65,17 @@ def test_reads_the_bundled_digits_as_numpy_does() -> None:
 def test_refuses(pixels: bytes, numbers: bytes, says: str) -> None:
     with pytest.raises(InputError, match=says):
         read_idx(io.BytesIO(pixels), io.BytesIO(numbers), "here", LIMIT)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_labels_are_not_read_if_their_number_differs_from_that_of_the_images(pack: type[bytes]) -> None:
+    none_follow = io.BytesIO(pack(struct.pack(">2I", 0x801, 60_000)))  # reading on would say that it is truncated
+    with pytest.raises(InputError, match="3 images but 60000 labels"):
+        read_idx(io.BytesIO(images()), none_follow, "here", LIMIT)
+
+
+def test_the_limit_is_that_of_images_and_labels_together() -> None:
+    pixels = struct.pack(">4I", 0x803, 60_000, 1, 1) + bytes(60_000)
+    numbers = struct.pack(">2I", 0x801, 60_000) + bytes(60_000)
+    with pytest.raises(InputError, match="labels: 60000 values makes"):
+        read_idx(io.BytesIO(pixels), io.BytesIO(numbers), "here", LIMIT)

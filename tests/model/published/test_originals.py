@@ -10,9 +10,9 @@ from torch import nn
 from rkcnn.error import InputError
 from rkcnn.model.create import create_model
 from rkcnn.model.published.network import Published
-from rkcnn.model.published.originals import PUBLISHED
+from rkcnn.model.published.originals import ORIGINALS
 
-BUILT = [name for name, builder in PUBLISHED.items() if not isinstance(builder, str)]
+BUILT = [name for name, original in ORIGINALS.items() if original.network]
 
 
 @pytest.mark.parametrize("name", BUILT)

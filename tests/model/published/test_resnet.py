@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 import torch.nn.functional as F
 
+from rkcnn.model.create import create_model
 from rkcnn.model.layers import Layers
 from rkcnn.model.published.resnet import Bottleneck
+from rkcnn.report.paper import SLIPS
 
 
 def test_the_projection_reads_the_pre_activation_with_the_stride() -> None:
@@ -22,3 +25,14 @@ def test_the_projection_reads_the_pre_activation_with_the_stride() -> None:
 
 def test_equal_shapes_keep_the_identity() -> None:
     assert Bottleneck(16, 4, 1, Layers("torch")).shortcut is None
+
+
+@pytest.mark.parametrize(("classes", "count"), [(10, 10_178_490), (100, 10_201_620)])
+def test_the_papers_10_2_million_are_without_norms(classes: int, count: int) -> None:
+    with torch.device("meta"):
+        network = create_model("ResNet-1001", classes)
+    assert sum(p.numel() for name, p in network.named_parameters() if "norm" not in name) == count
+    assert (
+        f"without the norms' parameters, {count:,}"
+        in SLIPS["tb:cifar_sota", "ResNet-1001", "params" if classes == 10 else "params_100"]
+    )

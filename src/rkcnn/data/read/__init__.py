@@ -1,1 +1,1 @@
-"""One reader a file format: bytes in, a `Part` or our own error out, in memory that the bytes are worth."""
+"""Decoders, one file for each format: bytes in, `LabelledPixels` or an `InputError` out, in bounded memory."""

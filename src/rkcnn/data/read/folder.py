@@ -1,18 +1,21 @@
-"""A folder of images, a subfolder a class, through Pillow: any size and mode in, squares of one size out."""
+"""Images in a folder with one subfolder for each class, decoded by Pillow: any size and mode in, squares out."""
 
 from __future__ import annotations
 
+import io
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rkcnn.data.files import open_file
-from rkcnn.data.read.part import Part
-from rkcnn.data.read.picture import open_picture, shrink
+from rkcnn.data.read.archive import DEFLATE_RATIO
+from rkcnn.data.read.labelled_pixels import LabelledPixels
+from rkcnn.disk import open_file
 from rkcnn.error import InputError
 
 if TYPE_CHECKING:
@@ -21,35 +24,127 @@ if TYPE_CHECKING:
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 FORMATS = ("PNG", "JPEG", "WEBP")
 _GREY = ("1", "L", "LA", "La", "I", "F", "I;16", "I;16L", "I;16B", "I;16N")
-_BLOCK = 16 << 20  # bytes of decoded images before they are handed on
+_BLOCK = 16 << 20  # bytes of decoded images that are yielded together
 _STRIP = 64  # rows of 16 bits made 8 at a time
+
+MOST_DECODED = 256 << 20  # bytes of one decoded image: 89 million RGB pixels, where Pillow too begins to warn of a bomb
+# bits of a pixel in the file before compression: PNG by deflate, JPEG at 1 bit or more for 64 values (ratio 512);
+# WebP packs a flat image of any size into a few bytes
+_LEAST_BITS = {"RGB": 24, "RGBA": 32, "I;16": 16, "LA": 16, "CMYK": 32, "YCbCr": 24}
+
+DECODING_ROOM = 40 << 20  # bytes that decoding one image may take beyond 3 times its file
+# bytes for each pixel, measured: the image, its conversions, the copies of its decoder
+_COST, _COST_OF = 13, {"L": 2, "1": 6, "P": 6, "RGB": 5, "I;16": 5, "RGBA": 9}
+_COST_WEBP, _COST_PROGRESSIVE, _COST_TURNED = 12, 6, 4
+
+LabelledFiles = tuple[tuple[Path, int], ...]  # image files with their labels
+OnBad = Callable[[Path, InputError], None]  # called with each file that can't be read; it may raise
 
 
 @dataclass(frozen=True)
-class Found:
-    """The images of one folder of classes, none of them decoded yet."""
+class ImageFiles:
+    """The class names and image files of one folder; no file has been opened yet."""
 
     classes: tuple[str, ...]
-    files: tuple[tuple[Path, int], ...]  # with its label
+    files: LabelledFiles
 
 
-def find_images(folder: Path) -> Found:
-    """Every image under CLASS/ by name; an empty class is refused, other files and hidden ones left alone."""
-    classes = tuple(path.name for path in _listed(folder, Path.is_dir))
+def find_images(folder: Path) -> ImageFiles:
+    """Return every image in the subfolders of `folder`, sorted by name.
+
+    Hidden files and other suffixes are ignored. A class without an image raises InputError.
+    """
+    classes = tuple(path.name for path in _list_folder(folder, Path.is_dir))
     if not classes:
         raise InputError(f"{folder}: has no subfolders, and needs one for each class")
     files: list[tuple[Path, int]] = []
     for label, name in enumerate(classes):
-        here = _listed(folder / name, lambda path: path.suffix.lower() in SUFFIXES and path.is_file())
-        if not here:
+        images = _list_folder(folder / name, lambda path: path.suffix.lower() in SUFFIXES and path.is_file())
+        if not images:
             raise InputError(
                 f"{folder / name}: is a class with no image; put {', '.join(SUFFIXES)} files in or remove the folder"
             )
-        files += [(path, label) for path in here]
-    return Found(classes, tuple(files))
+        files += [(path, label) for path in images]
+    return ImageFiles(classes, tuple(files))
 
 
-def _listed(folder: Path, wanted: Callable[[Path], bool]) -> list[Path]:
+def are_grey(files: LabelledFiles, limit: int, on_bad: OnBad) -> bool:
+    """Return whether every readable image is grey, by the headers alone."""
+    for path, _ in files:
+        try:
+            with open_file(path) as file, open_image(file, str(path), limit, FORMATS) as image:
+                if image.mode not in _GREY:
+                    return False
+        except InputError as error:
+            on_bad(path, error)
+    return True
+
+
+def read_folder(files: LabelledFiles, size: int, channels: int, limit: int, on_bad: OnBad) -> Iterator[LabelledPixels]:
+    """Yield the images as (N, size, size, channels), in blocks of at most 16 MB or one image.
+
+    `limit` is the most bytes that one file may hold or decode to.
+    """
+    count = max(1, _BLOCK // (size * size * channels))
+    for start in range(0, len(files), count):
+        block = files[start : start + count]
+        pixels = np.empty((len(block), size, size, channels), np.uint8)
+        labels: list[int] = []
+        for path, label in block:
+            try:
+                with open_file(path) as file, open_image(file, str(path), limit, FORMATS) as image:
+                    _bound_decoding(image, str(path), file.tell(), size)
+                    pixels[len(labels)] = _square(image, size, channels)
+                    labels.append(label)
+            except InputError as error:
+                on_bad(path, error)
+        if labels:
+            yield LabelledPixels(str(block[0][0].parent), pixels[: len(labels)], np.array(labels, np.int64))
+
+
+@contextmanager
+def open_image(file: BinaryIO, where: str, limit: int, formats: tuple[str, ...]) -> Iterator[Image]:
+    """Open an image, its header read but nothing decoded; what Pillow raises in the block becomes InputError.
+
+    An image is refused if its file or its pixels take more than `limit` bytes, or if the file is too small for the
+    number of pixels that its header claims.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    size = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    if size > limit:
+        raise InputError(f"{where}: holds {size} bytes, more than the {limit} allowed here")
+    # read into memory first: Pillow reads as many bytes as a chunk claims, for which a file on disk allocates memory
+    try:
+        content = io.BytesIO(file.read())
+    except OSError as error:
+        raise InputError(f"{where}: can't be read ({error.strerror})") from None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about bombs, refused below, and about odd metadata, unused
+            with Image.open(content, formats=formats) as image:
+                width, height = image.size
+                if width * height * 3 > min(limit, MOST_DECODED):
+                    raise InputError(
+                        f"{where}: claims {width} x {height} pixels, "
+                        f"and {min(limit, MOST_DECODED) // 3} are read at most; scale it down"
+                    )
+                bits = width * height * _LEAST_BITS.get(image.mode, 1)
+                if image.format != "WEBP" and bits // 8 > size * DEFLATE_RATIO:
+                    raise InputError(f"{where}: claims {width} x {height} pixels, more than {size} bytes can hold")
+                yield image
+    except InputError:
+        raise
+    except UnidentifiedImageError:  # its text is the address of a buffer
+        raise InputError(f"{where}: can't be read as {' or '.join(formats)} (it doesn't begin as one does)") from None
+    except Exception as error:  # Pillow raises OSError, SyntaxError, ValueError, struct.error, EOFError and more
+        raise InputError(
+            f"{where}: can't be read as {' or '.join(formats)} ({type(error).__name__}: {error})"
+        ) from None
+
+
+def _list_folder(folder: Path, wanted: Callable[[Path], bool]) -> list[Path]:
     try:
         return sorted(path for path in folder.iterdir() if path.name[0] != "." and wanted(path))
     except OSError as error:
@@ -58,60 +153,44 @@ def _listed(folder: Path, wanted: Callable[[Path], bool]) -> list[Path]:
         ) from None
 
 
-def grey(files: tuple[tuple[Path, int], ...], limit: int, bad: Callable[[Path, InputError], None]) -> bool:
-    """Whether every readable image is grey, by their headers alone."""
-    for path, _ in files:
-        try:
-            with open_file(path) as file, open_picture(file, str(path), limit, FORMATS) as picture:
-                if picture.mode not in _GREY:
-                    return False
-        except InputError as error:
-            bad(path, error)
-    return True
+def _bound_decoding(image: Image, where: str, size: int, side: int) -> None:
+    """Before decoding, bound the memory that it takes by the size of the file, in bytes.
+
+    A JPEG that would take more is decoded at a smaller scale; an image of another format is refused.
+    """
+    room, pixels = DECODING_ROOM + 3 * size, image.width * image.height
+    fixed = _COST_PROGRESSIVE * pixels if image.info.get("progressive") else 0
+    cost = _COST if "transparency" in image.info else _COST_OF.get(image.mode, _COST)
+    cost += _COST_WEBP if image.format == "WEBP" else 0
+    cost += _COST_TURNED if "exif" in image.info else 0
+    if image.format == "JPEG" and cost * pixels + fixed > room:
+        image.draft(image.mode, (side, side))
+    if cost * image.width * image.height + fixed > room:
+        raise InputError(
+            f"{where}: {pixels} pixels are too many for a {image.format} file of {size} bytes, of which "
+            f"{room // (cost + (fixed and _COST_PROGRESSIVE))} are read at most; scale it down or save it as JPEG"
+        )
 
 
-def read_folder(
-    files: tuple[tuple[Path, int], ...],
-    size: int,
-    channels: int,
-    limit: int,
-    bad: Callable[[Path, InputError], None],
-) -> Iterator[Part]:
-    """The images as (N, size, size, channels), some at a time; `bad` is told of each that can't be read."""
-    count = max(1, _BLOCK // (size * size * channels))
-    for start in range(0, len(files), count):
-        block = files[start : start + count]
-        pixels = np.empty((len(block), size, size, channels), np.uint8)
-        labels: list[int] = []
-        for path, label in block:
-            try:
-                with open_file(path) as file, open_picture(file, str(path), limit, FORMATS) as picture:
-                    shrink(picture, str(path), file.tell(), size)
-                    pixels[len(labels)] = _square(picture, size, channels)
-                    labels.append(label)
-            except InputError as error:
-                bad(path, error)
-        if labels:
-            yield Part(str(block[0][0].parent), pixels[: len(labels)], np.array(labels, np.int64))
-
-
-def _square(picture: Image, size: int, channels: int) -> NDArray[np.uint8]:
-    """Upright, 8 bits, on black where transparent, scaled to cover the square and cropped to its middle."""
+def _square(image: Image, size: int, channels: int) -> NDArray[np.uint8]:
+    """Return the image upright, in 8 bits, black where transparent, scaled to cover the square and cropped to its
+    middle.
+    """
     from PIL import Image, ImageChops, ImageOps
 
-    ImageOps.exif_transpose(picture, in_place=True)
-    if picture.mode.startswith("I") or picture.mode == "F":
+    ImageOps.exif_transpose(image, in_place=True)
+    if image.mode.startswith("I") or image.mode == "F":
         # Pillow would clip 16 bits at 255; v / 257 maps 65535 to 255
-        shallow = Image.new("L", picture.size)
-        for top in range(0, picture.height, _STRIP):  # strip by strip: no other copy of the whole
-            strip = np.asarray(picture.crop((0, top, picture.width, min(top + _STRIP, picture.height))))
+        shallow = Image.new("L", image.size)
+        for top in range(0, image.height, _STRIP):  # strip by strip, so that there is no other copy of the whole
+            strip = np.asarray(image.crop((0, top, image.width, min(top + _STRIP, image.height))))
             shallow.paste(Image.fromarray(np.clip(np.rint(strip / 257), 0, 255).astype(np.uint8)), (0, top))
-        picture = shallow
-    if picture.has_transparency_data:
-        picture = picture if picture.mode == "RGBA" else picture.convert("RGBA")
-        picture.paste((0, 0, 0), mask=ImageChops.invert(picture.getchannel("A")))
+        image = shallow
+    if image.has_transparency_data:
+        image = image if image.mode == "RGBA" else image.convert("RGBA")
+        image.paste((0, 0, 0), mask=ImageChops.invert(image.getchannel("A")))
     mode = "L" if channels == 1 else "RGB"
-    if picture.mode not in ("L", "RGB"):  # those two are the same scaled first, which copies less
-        picture = picture.convert(mode)
-    picture = ImageOps.fit(picture, (size, size), Image.Resampling.BICUBIC).convert(mode)
-    return np.asarray(picture, np.uint8).reshape(size, size, channels)
+    if image.mode not in ("L", "RGB"):  # these two give the same result when scaled first, which copies less
+        image = image.convert(mode)
+    image = ImageOps.fit(image, (size, size), Image.Resampling.BICUBIC).convert(mode)
+    return np.asarray(image, np.uint8).reshape(size, size, channels)

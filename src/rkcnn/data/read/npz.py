@@ -1,4 +1,4 @@
-"""NPZ: arrays in a zip; x_train, y_train and perhaps x_test, y_test and classes."""
+"""NPZ, numpy's arrays in a zip: x_train, y_train and perhaps x_test, y_test and classes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import IO, Any, BinaryIO
 
 import numpy as np
 
-from rkcnn.data.read.part import Part
-from rkcnn.data.read.stream import CHUNK, DEFLATE_RATIO
+from rkcnn.data.read.archive import CHUNK, DEFLATE_RATIO
+from rkcnn.data.read.labelled_pixels import LabelledPixels
 from rkcnn.error import InputError
 
 _HEADER = 4096  # bytes, more than the description of any plain array takes
@@ -22,11 +22,14 @@ _CONTENTS = 1 << 20  # bytes of the zip's table of contents, more than a few arr
 _MOST_CLASSES = 1 << 16
 
 
-def read_npz(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, Part], tuple[str, ...]]:
-    """The parts train and, where there is one, test; and the class names, by number where none are given."""
+def read_npz(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, LabelledPixels], tuple[str, ...]]:
+    """Return the images of "train" and, if the file has them, "test"; and the class names, numbers if it has none.
+
+    `limit` is the most bytes that all arrays together may take.
+    """
     try:
-        arrays, members = _arrays(file, where, limit)
-        names = tuple(map(str, _classes(arrays["classes"], where))) if "classes" in arrays else None
+        arrays, members = _read_arrays(file, where, limit)
+        names = tuple(map(str, _check_classes(arrays["classes"], where))) if "classes" in arrays else None
     except InputError:
         raise
     except (
@@ -46,7 +49,7 @@ def read_npz(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, Part], t
         RecursionError,
         SystemError,
     ) as error:
-        # what zipfile and literal_eval raise on damaged, encrypted or exotic files, and text beyond Unicode
+        # what zipfile and literal_eval raise on damaged, encrypted or exotic files, and on text beyond Unicode
         raise InputError(f"{where}: can't be read as .npz ({type(error).__name__}: {error})") from None
     parts = {}
     for name in ("train", "test"):
@@ -54,35 +57,38 @@ def read_npz(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, Part], t
         if pixels is None or labels is None:
             if name == "test" and pixels is labels:
                 continue
-            raise InputError(f"{where}: holds {_few(members)}; it needs x_{name} and y_{name}")
-        parts[name] = _part(pixels, labels, f"{where}: {name}")
+            raise InputError(f"{where}: holds {_list_few(members)}; it needs x_{name} and y_{name}")
+        parts[name] = _labelled(pixels, labels, f"{where}: {name}")
     return parts, names or tuple(map(str, range(1 + max(int(part.labels.max()) for part in parts.values()))))
 
 
-def _classes(given: np.ndarray[Any, Any], where: str) -> np.ndarray[Any, Any]:
+def _check_classes(given: np.ndarray[Any, Any], where: str) -> np.ndarray[Any, Any]:
     if given.dtype.kind != "U" or given.ndim != 1 or not 0 < given.size <= _MOST_CLASSES:
         raise InputError(f"{where}: classes must be a list of 1 to {_MOST_CLASSES} names")
     return given
 
 
-def _few(names: list[str]) -> str:
+def _list_few(names: list[str]) -> str:
+    """Return the first names as text for a message."""
     short = [name if len(name) <= 40 else f"{name[:40]}..." for name in names[:8]]
     return ", ".join([*short, f"and {len(names) - 8} more"] if len(names) > 8 else short) or "nothing"
 
 
-def _part(pixels: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], where: str) -> Part:
+def _labelled(pixels: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], where: str) -> LabelledPixels:
+    """Return pixels and labels as one value; InputError if an array has a wrong dtype or shape."""
     if pixels.dtype != np.uint8 or pixels.ndim not in (3, 4) or (pixels.ndim == 4 and pixels.shape[3] not in (1, 3)):
         given = f"{pixels.dtype} {pixels.shape}"
         raise InputError(f"{where}: pixels are {given}, and must be uint8 (N, H, W), (N, H, W, 1) or (N, H, W, 3)")
     if labels.dtype.kind not in "iu" or not labels.size or labels.min() < 0 or labels.max() > 65535:
         raise InputError(f"{where}: labels must be whole numbers from 0 to 65535")
-    return Part(where, pixels.reshape((*pixels.shape[:3], -1)), labels.reshape(-1))
+    return LabelledPixels(where, pixels.reshape((*pixels.shape[:3], -1)), labels.reshape(-1))
 
 
-def _arrays(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, np.ndarray[Any, Any]], list[str]]:
+def _read_arrays(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, np.ndarray[Any, Any]], list[str]]:
+    """Return the arrays by name, and the names of everything that the file holds."""
     _refuse_long_contents(file, where)
     arrays: dict[str, np.ndarray[Any, Any]] = {}
-    left = limit
+    remaining = limit
     with zipfile.ZipFile(file) as archive:
         for member in archive.infolist():
             name = member.filename.removesuffix(".npy")
@@ -91,11 +97,11 @@ def _arrays(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, np.ndarra
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise InputError(f"{where}: {name} is packed in a way NumPy doesn't write; save it with np.savez again")
             with archive.open(member) as packed:
-                shape, fortran, dtype = _header(packed, f"{where}: {name}")
+                shape, fortran, dtype = _read_header(packed, f"{where}: {name}")
                 size = math.prod(shape) * dtype.itemsize
-                if size > left:
+                if size > remaining:
                     raise InputError(
-                        f"{where}: {name} would take {size} bytes, more than the {left} --max-bytes allows"
+                        f"{where}: {name} takes {size} bytes, and `max_bytes={limit}` leaves {remaining}; allow more"
                     )
                 if size > member.compress_size * DEFLATE_RATIO:
                     raise InputError(
@@ -108,14 +114,14 @@ def _arrays(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, np.ndarra
                     raise InputError(
                         f"{where}: {name} claims {size} bytes, has {'more' if len(data) > size else 'less'}"
                     )
-            left -= size
+            remaining -= size
             arrays[name] = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
         members = [member.filename.removesuffix(".npy") for member in archive.infolist()]
     return arrays, members
 
 
-def _header(file: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """The shape, order and kind of an array in NumPy's format (NEP 1)."""
+def _read_header(file: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return the shape, whether the order is Fortran's, and the dtype of an array in NumPy's format (NEP 1)."""
     start = file.read(8)
     wide = start[6:7] in (b"\2", b"\3")
     length = int.from_bytes(file.read(4 if wide else 2), "little")
@@ -126,14 +132,17 @@ def _header(file: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, np.dtyp
     if not isinstance(kind, str) or not re.fullmatch(r"[<>|=]?[iuU]\d{1,5}", kind):
         raise InputError(f"{where}: is of {str(kind)[:80]!r}, and must be whole numbers (classes: text)")
     if not isinstance(shape, tuple) or not all(type(length) is int and length >= 0 for length in shape):
-        raise InputError(f"{where}: has the shape {str(shape)[:80]}, which is none")
+        raise InputError(f"{where}: has {str(shape)[:80]} for a shape, and must have a tuple of whole numbers")
     if len(shape) > 32 or any(length >= 1 << 63 for length in shape):
         raise InputError(f"{where}: has a shape of {len(shape)} lengths or of one beyond 2**63, which no array has")
     return shape, bool(described["fortran_order"]), np.dtype(kind)
 
 
 def _refuse_long_contents(file: BinaryIO, where: str) -> None:
-    """zipfile makes an object of 600 bytes of each 46 in the table before one can ask how many there are."""
+    """Raise InputError if the zip lists more members than a few arrays need.
+
+    zipfile makes an object of 600 bytes from each 46 bytes of that list before it says how many there are.
+    """
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - (1 << 16) - 22))
     tail = file.read()

@@ -1,8 +1,8 @@
-"""A pickle read as data: numbers, strings, bytes, lists, tuples, dicts, plain numpy arrays, and nothing else.
+"""Reads a pickle as data: numbers, strings, bytes, lists, tuples, dicts, plain numpy arrays, and nothing else.
 
-Python's own unpickler calls what the file names, and gives memory that the file only claims. Here the opcodes
-are walked one by one (`pickletools` cuts them up, checking each length); the few names numpy writes are known
-by heart, and none is ever imported or called.
+Python's own unpickler calls any function that the file names, and allocates memory that the file merely claims. Here
+`pickletools` splits the file into opcodes, checking each length, and they are interpreted one by one. The few names
+that numpy writes are recognised; nothing is ever imported or called.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ _NOTHING = frozenset({"PROTO", "FRAME"})
 
 
 class _Name(str):
-    """One of the names above."""
+    """A name of `_NAMES` on the stack."""
 
 
 class _Array:
-    """An array under construction: made empty, filled in by BUILD."""
+    """An array that REDUCE has made and BUILD has yet to fill."""
 
     value: np.ndarray[Any, Any] | None = None
 
 
 def read_plain_pickle(data: bytes, where: str) -> object:
-    """What the pickle holds, as bytes for Python 2's strings; refuses everything but plain data."""
+    """Return what the pickle holds, with Python 2's strings as bytes; InputError for anything but plain data."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of odd escapes in a damaged string
+            warnings.simplefilter("ignore")  # about odd escapes in a damaged string
             return _Machine(where).run(data)
     except InputError:
         raise
@@ -62,19 +62,21 @@ def read_plain_pickle(data: bytes, where: str) -> object:
         AttributeError,
         RecursionError,
     ) as error:
-        # a damaged pickle may break any of these rules; none has run anything
+        # what damaged pickles raise; nothing of the file has been run
         raise InputError(f"{where}: is not a readable pickle ({type(error).__name__}: {error})") from None
 
 
 class _Machine:
+    """Interprets the opcodes of one pickle with a stack and a memo, as Python's unpickler does."""
+
     def __init__(self, where: str) -> None:
         self.where = where
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
-        self.left = 0
+        self.bytes_left = 0  # that encoded strings may still take
 
     def run(self, data: bytes) -> object:
-        self.left = len(data)
+        self.bytes_left = len(data)
         for step, (opcode, argument, _) in enumerate(pickletools.genops(io.BytesIO(data))):
             if step == MOST_STEPS:
                 raise InputError(f"{self.where}: the pickle has over {MOST_STEPS} steps, more than CIFAR's files")
@@ -139,8 +141,8 @@ class _Machine:
             return _DTYPES[_key(arguments[0].decode() if isinstance(arguments[0], bytes) else arguments[0])]
         if isinstance(name, _Name) and name == _ENCODE:
             encoded: bytes = _expect(arguments[0], str).encode("latin-1")
-            self.left -= len(encoded)
-            if self.left < 0:  # one string of the memo, encoded again and again
+            self.bytes_left -= len(encoded)
+            if self.bytes_left < 0:  # one string of the memo, encoded again and again
                 raise InputError(f"{self.where}: the pickle's bytes come to more than the file holds; it is refused")
             return encoded
         if isinstance(name, _Name) and name == _BUFFER:
@@ -176,7 +178,7 @@ def _pairs(items: list[Any]) -> dict[Any, Any]:
 
 
 def _key(item: Any) -> Any:
-    """The hash and the text of tuples that hold one another twice double with each level."""
+    """Refuse tuples: if each holds the next one twice, their hash and text take twice as long with each level."""
     if not isinstance(item, str | bytes | int):
         raise TypeError(f"{type(item).__name__} as a key, where text, bytes or a whole number was expected")
     return item

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -13,7 +15,7 @@ from rkcnn.model.steps.momentum import MomentumStep
 
 
 def bottleneck(inputs: int, width: int, stride: int, layers: Layers) -> nn.Sequential:
-    """1x1, 3x3 with the stride (v1.5), 1x1 to 4 times the width, each followed by a norm."""
+    """Return 1x1, 3x3 with the stride (v1.5), 1x1 to 4 times the width, each followed by a norm."""
     return nn.Sequential(
         layers.conv(inputs, width, 1),
         layers.norm(width),
@@ -28,6 +30,8 @@ def bottleneck(inputs: int, width: int, stride: int, layers: Layers) -> nn.Seque
 
 class MomentumStage(nn.Module):
     """An ordinary residual block that changes the shape, then momentum steps; v starts at zero."""
+
+    part_titles: ClassVar = {"entry": "residual block", "projection": "its shortcut"}
 
     def __init__(self, inputs: int, width: int, count: int, stride: int, layers: Layers) -> None:
         super().__init__()

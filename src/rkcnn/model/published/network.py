@@ -1,4 +1,4 @@
-"""What the published originals have in common."""
+"""The class that all published originals share."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from rkcnn.model.network import check_images
 
 
 class Published(nn.Module):
-    """images -> `features` -> one linear classifier; a subclass fills in what its authors drew."""
+    """images -> `features` -> one linear classifier; a subclass writes `features` as its authors did."""
 
     name: str
-    smallest: int = 8  # pixels on a side: 2 x 2 are left for the norms after two halvings
+    smallest: int = 8  # height and width of an image: after two halvings 2 x 2 pixels are left for the norms
 
     def __init__(self, classes: int, channels: int, width: int) -> None:
         super().__init__()
@@ -22,11 +22,11 @@ class Published(nn.Module):
         self.classifier = nn.Linear(width, classes)
 
     def features(self, images: Tensor) -> Tensor:
-        """(batch, width) vectors for the classifier."""
+        """Return vectors of shape (batch, width) for the classifier."""
         raise NotImplementedError
 
     def trajectory(self, images: Tensor) -> NoReturn:
-        """Only the one frame has periods and time-steps to look into."""
+        """Raise InputError: only networks of the one frame have periods and time-steps."""
         raise InputError(
             f"{self.name} is a published original and has no time-steps; networks with @ in their name have"
         )

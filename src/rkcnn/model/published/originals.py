@@ -1,26 +1,41 @@
-"""The published originals by name."""
+"""The published originals that the paper quotes, as data: what builds each, and its family. Imports no torch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from rkcnn.model.catalogue import FIXED
-from rkcnn.model.published.cliquenet import CliqueNetOriginal
-from rkcnn.model.published.densenet import DenseNetOriginal
-from rkcnn.model.published.momentum import MomentumResNet101
-from rkcnn.model.published.network import Published
-from rkcnn.model.published.resnet import ResNet1001
 
-Builder = Callable[[int, int, float], Published]  # classes, channels, dropout
+@dataclass(frozen=True)
+class Original:
+    """A network as its own authors built it: either a class in this folder, or a name of the grammar."""
 
-PUBLISHED: dict[str, Builder | str] = {
-    "ResNet-1001": ResNet1001,
-    "DenseNet-L100-k24": partial(DenseNetOriginal, depth=100, k=24, bc=False),
-    "DenseNet-BC-L250-k24": partial(DenseNetOriginal, depth=250, k=24, bc=True),
-    "DenseNet-BC-L190-k40": partial(DenseNetOriginal, depth=190, k=40, bc=True),
-    "CliqueNet-k80-T18": partial(CliqueNetOriginal, k=80, count=6, full=False),
-    "CliqueNet-k150-T30": partial(CliqueNetOriginal, k=150, count=5, full=True),
-    "MomentumResNet-101": MomentumResNet101,
-    **FIXED,
+    name: str
+    family: str  # whose title and look it has
+    network: str = ""  # file:Class in rkcnn.model
+    arguments: Mapping[str, int | bool] = field(default_factory=dict)  # of the class
+    same_as: str = ""  # the name of the grammar that says the same
+
+
+_DENSENET, _CLIQUENET = "published.densenet:DenseNetOriginal", "published.cliquenet:CliqueNetOriginal"
+
+ORIGINALS: dict[str, Original] = {
+    original.name: original
+    for original in (
+        Original("ResNet-1001", "ResNet", "published.resnet:ResNet1001"),
+        Original("DenseNet-L100-k24", "DenseNet", _DENSENET, {"depth": 100, "k": 24, "bc": False}),
+        Original("DenseNet-BC-L250-k24", "DenseNet", _DENSENET, {"depth": 250, "k": 24, "bc": True}),
+        Original("DenseNet-BC-L190-k40", "DenseNet", _DENSENET, {"depth": 190, "k": 40, "bc": True}),
+        Original("CliqueNet-k80-T18", "CliqueNet", _CLIQUENET, {"k": 80, "count": 6, "full": False}),
+        Original("CliqueNet-k150-T30", "CliqueNet", _CLIQUENET, {"k": 150, "count": 5, "full": True}),
+        Original("MomentumResNet-101", "Momentum", "published.momentum:MomentumResNet101"),
+        Original("RKNet-64", "RKNet", same_as="RKNet-dopri5@k=64,tol=0.001"),
+        Original("ODENet-64", "ODENet", same_as="ODENet-abm@k=64,tol=0.001,adjoint=on"),
+        Original("SONODE-64", "SONODE", same_as="SONODE-dopri5@k=64,tol=0.001"),
+    )
 }
+
+
+def original_of(name: str) -> Original | None:
+    """Return the original of that name, written in any case; None where there is none."""
+    return {known.lower(): original for known, original in ORIGINALS.items()}.get(name.strip().lower())

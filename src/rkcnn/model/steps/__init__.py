@@ -1,1 +1,1 @@
-"""The rivals, one a file: each is what happens inside a period of the one frame."""
+"""The rivals, each in a file of its own: what happens inside a period of the one frame."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor
 
+from rkcnn.model.diagram import Diagram
 from rkcnn.model.layers import Layers
 from rkcnn.model.spec import ModelSpec
 from rkcnn.model.steps.ode import OdeFunction, OdePeriod
 
 
 class Anode(OdePeriod):
-    """p channels of zeros appended, f on k + p, and all k + p go on."""
+    """Appends p channels of zeros to y, applies f to all k + p channels, and passes them all on."""
 
     def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
         assert spec.p is not None
@@ -22,3 +23,8 @@ class Anode(OdePeriod):
 
     def start(self, y: Tensor) -> Tensor:
         return F.pad(y, (0, 0, 0, 0, 0, self.p))
+
+    @classmethod
+    def draw_step(cls, spec: ModelSpec, diagram: Diagram) -> None:
+        super().draw_step(spec, diagram)
+        diagram.note += f"; y has {spec.p} more channel{'s' * (spec.p != 1)}, zeros at first"

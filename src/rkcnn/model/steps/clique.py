@@ -1,4 +1,4 @@
-"""CliqueNet's block: Phase II without y and with Phase I's weights, everything concatenated."""
+"""CliqueNet's block: Phase II reads no y and has Phase I's weights; all stages are concatenated."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from rkcnn.model.diagram import Diagram
 from rkcnn.model.layers import Layers
 from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
-from rkcnn.model.steps.rkcnn import RKStep
+from rkcnn.model.steps.rkcnn import RKStep, draw_stages
 
 
 class CliqueNet(Period):
@@ -33,3 +34,7 @@ class CliqueNet(Period):
 
     def ends(self, last: Tensor, e: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         return torch.cat(e, 1), last
+
+    @classmethod
+    def draw_step(cls, spec: ModelSpec, diagram: Diagram) -> None:
+        draw_stages(diagram, spec.stages[0], spec.sweeps or 1, newest=True, y=False, concatenates=True)

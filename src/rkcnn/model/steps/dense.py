@@ -1,4 +1,4 @@
-"""DenseNet's block: Phase I alone, everything concatenated."""
+"""DenseNet's block: Phase I alone, with all stages concatenated."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from rkcnn.model.diagram import Diagram
 from rkcnn.model.layers import Layers
 from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
-from rkcnn.model.steps.rkcnn import RKStep
+from rkcnn.model.steps.rkcnn import RKStep, draw_stages
 
 
 class DenseNet(Period):
@@ -27,3 +28,7 @@ class DenseNet(Period):
     def walk(self, y: Tensor) -> Iterator[TimeStep]:
         x, _ = self.step(y)
         yield TimeStep(torch.cat([y, *x], 1), tuple(x), tuple(x))
+
+    @classmethod
+    def draw_step(cls, spec: ModelSpec, diagram: Diagram) -> None:
+        draw_stages(diagram, spec.stages[0], concatenates=True)

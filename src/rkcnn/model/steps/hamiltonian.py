@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from rkcnn.model.diagram import Diagram
 from rkcnn.model.layers import Layers
 from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
@@ -14,9 +16,10 @@ from rkcnn.model.steps.leapfrog import TiedConv
 
 
 class Hamiltonian(Period):
-    """The channels halved into (y, z):  z <- z - h K1^T s(K1 y),  y <- y + h K2^T s(K2 z),  h = 1/r."""
+    """Splits the channels into (y, z):  z <- z - h K1^T s(K1 y),  y <- y + h K2^T s(K2 z),  h = 1/r."""
 
     paper_counts = False
+    part_titles: ClassVar = {"first": "half-step of z", "second": "half-step of y"}
 
     def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
         k, r = spec.k[index], spec.r[index]
@@ -36,9 +39,17 @@ class Hamiltonian(Period):
             yield TimeStep(torch.cat([upper, lower], 1), (torch.cat([up, down], 1),))
 
     def inverse(self, y: Tensor) -> Tensor:
-        """The period's input from its output."""
+        """Return the period's input, given its output."""
         upper, lower = y.chunk(2, 1)
         for first, second in zip(reversed(self.first), reversed(self.second), strict=True):
             upper = upper - self.h * second(lower)
             lower = lower + self.h * first(upper)
         return torch.cat([upper, lower], 1)
+
+    @classmethod
+    def draw_step(cls, spec: ModelSpec, diagram: Diagram) -> None:
+        diagram.lanes.append("z")
+        diagram.add("K₁ᵀs(K₁·)", {"y": ""}, "a")
+        diagram.add("+", {"z": "", "a": "-h"}, "z'")
+        diagram.add("K₂ᵀs(K₂·)", {"z'": ""}, "b")
+        diagram.add("+", {"y": "", "b": "h"}, "y'")

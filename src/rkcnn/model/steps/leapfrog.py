@@ -7,13 +7,14 @@ from collections.abc import Iterator
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rkcnn.model.diagram import Diagram
 from rkcnn.model.layers import Layers
 from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
 
 
 class TiedConv(nn.Module):
-    """K^T s(K y): a 3x3 convolution, norm and ReLU, and the same convolution transposed."""
+    """K^T s(K y): a 3x3 convolution, then norm and ReLU, then the same convolution transposed."""
 
     def __init__(self, inputs: int, outputs: int, layers: Layers) -> None:
         super().__init__()
@@ -45,7 +46,13 @@ class Leapfrog(Period):
             yield TimeStep(y, (e,))
 
     def inverse(self, y: Tensor, before: Tensor) -> Tensor:
-        """The period's input from its last two states."""
+        """Return the period's input, given its last two states."""
         for step in reversed(self.steps):
             y, before = before, 2 * before - y - self.h**2 * step(before)
         return y
+
+    @classmethod
+    def draw_step(cls, spec: ModelSpec, diagram: Diagram) -> None:
+        diagram.lanes.insert(0, "y(n-1)")
+        diagram.add("Kᵀs(K·)", {"y": ""}, "f")
+        diagram.add("+", {"y": "2", "y(n-1)": "-1", "f": "-h²"}, "y'")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
+from rkcnn.model.diagram import Diagram
 from rkcnn.model.layers import Layers
 from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
@@ -16,8 +17,8 @@ from rkcnn.model.steps.resnet import residual
 class LinearMultistep(Period):
     """y_{n+1} = (1 - c_n) y_n + c_n y_{n-1} + f_n(y_n); the first step of a period is residual.
 
-    c_n is a learned scalar from U(-0.1, 0). Not offered as invertible: y_{n-1} = (...) / c_n has no meaning
-    at c_n = 0, and c_n starts near it.
+    c_n is a learned scalar that starts in U(-0.1, 0). There is no `inverse`: y_{n-1} = (...) / c_n has no meaning at
+    c_n = 0, and c_n starts near it.
     """
 
     paper_counts = False
@@ -37,3 +38,9 @@ class LinearMultistep(Period):
                 e = e + self.c[n - 1] * (before - y)
             before, y = y, y + e
             yield TimeStep(y, (e,))
+
+    @classmethod
+    def draw_step(cls, spec: ModelSpec, diagram: Diagram) -> None:
+        diagram.lanes.insert(0, "y(n-1)")
+        diagram.add("F", {"y": ""}, "f")
+        diagram.add("+", {"y": "1-c", "y(n-1)": "c", "f": ""}, "y'")

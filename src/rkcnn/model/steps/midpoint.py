@@ -7,13 +7,14 @@ from collections.abc import Iterator
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rkcnn.model.diagram import Diagram
 from rkcnn.model.layers import Layers
 from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
 
 
 class Antisymmetric(nn.Module):
-    """s((K - K^T) y): norm and ReLU of a 3x3 convolution less its own transpose."""
+    """s((K - K^T) y): norm and ReLU of a 3x3 convolution minus its own transpose."""
 
     def __init__(self, k: int, layers: Layers) -> None:
         super().__init__()
@@ -23,7 +24,7 @@ class Antisymmetric(nn.Module):
     def forward(self, y: Tensor) -> Tensor:
         forth = F.conv2d(y, self.conv.weight, padding=1)
         back = F.conv_transpose2d(y, self.conv.weight, padding=1)
-        return F.relu(self.norm(self.conv.drop(forth - back)))  # dropped as one: K - K^T stays antisymmetric
+        return F.relu(self.norm(self.conv.drop(forth - back)))  # one mask for both, so that K - K^T stays antisymmetric
 
 
 class Midpoint(Period):
@@ -46,7 +47,13 @@ class Midpoint(Period):
             yield TimeStep(y, (e,))
 
     def inverse(self, y: Tensor, before: Tensor) -> Tensor:
-        """The period's input from its last two states."""
+        """Return the period's input, given its last two states."""
         for step in reversed(self.steps[1:]):
             y, before = before, y - 2 * self.h * step(before)
         return before
+
+    @classmethod
+    def draw_step(cls, spec: ModelSpec, diagram: Diagram) -> None:
+        diagram.lanes.insert(0, "y(n-1)")
+        diagram.add("s((K-Kᵀ)·)", {"y": ""}, "f")
+        diagram.add("+", {"y(n-1)": "", "f": "2h"}, "y'")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from rkcnn.model.diagram import Diagram
 from rkcnn.model.layers import Layers
 from rkcnn.model.period import PaperCharge, Period, TimeStep
 from rkcnn.model.spec import ModelSpec
@@ -28,13 +30,15 @@ class MomentumStep(nn.Module):
         return y + v, v
 
     def inverse(self, y: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """The state and velocity before the step."""
+        """Return the state and velocity before the step."""
         y = y - v
         return y, (v - (1 - self.gamma) * self.f(y)) / self.gamma
 
 
 class Momentum(Period):
-    """r momentum steps with weights of their own; v starts each period at zero, or learned from y."""
+    """r momentum steps, each with its own weights; v starts each period at zero, or is learned from y."""
+
+    part_titles: ClassVar = {"velocity": "initial velocity"}
 
     def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
         k, r = spec.k[index], spec.r[index]
@@ -50,8 +54,15 @@ class Momentum(Period):
             yield TimeStep(y, (v,))
 
     def inverse(self, y: Tensor, v: Tensor) -> Tensor:
-        """The period's input from its last state and velocity (the last increment)."""
+        """Return the period's input, given its last state and velocity (the last increment)."""
         for step in reversed(self.steps):
             assert isinstance(step, MomentumStep)
             y, v = step.inverse(y, v)
         return y
+
+    @classmethod
+    def draw_step(cls, spec: ModelSpec, diagram: Diagram) -> None:
+        diagram.lanes.append("v")
+        diagram.add("f", {"y": ""}, "f(y)")
+        diagram.add("+", {"v": "0.9", "f(y)": "0.1"}, "v'")
+        diagram.add("+", {"y": "", "v'": ""}, "y'")

@@ -1,25 +1,29 @@
-"""RKNN, RK-Net and ODE-Net: a numerical method applied to a small f (Wang & Lin 1998, Chen et al. 2018)."""
+"""RKNN, RK-Net and ODE-Net: a numerical method applied to a small network f (Wang & Lin 1998, Chen et al. 2018)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rkcnn.model.diagram import Diagram, fraction
 from rkcnn.model.layers import Layers
 from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.solver import Solver
 from rkcnn.model.solver_stats import SolverStats
 from rkcnn.model.spec import ModelSpec
+from rkcnn.solvers.methods import ADAMS, BASHFORTH, METHODS, MOULTON
+from rkcnn.solvers.solver_step import Time
 
 
 class OdeFunction(nn.Module):
     """f(t, y): norm, ReLU, 3x3, norm, ReLU, 3x3, norm, convolutions with bias.
 
-    With time each convolution reads one more leading channel filled with t: 18k^2 + 26k parameters,
-    18k^2 + 8k without.
+    With `time` each convolution reads one more channel, the first, filled with t: 18k^2 + 26k parameters. Without it
+    there are 18k^2 + 8k.
     """
 
     def __init__(self, k: int, layers: Layers, time: bool = True) -> None:
@@ -31,24 +35,26 @@ class OdeFunction(nn.Module):
         self.conv2 = layers.conv(k + time, k, 3, bias=True)
         self.norm3 = layers.norm(k)
 
-    def forward(self, t: float | Tensor, y: Tensor) -> Tensor:
-        y = self.conv1(self._timed(t, F.relu(self.norm1(y))))
-        y = self.conv2(self._timed(t, F.relu(self.norm2(y))))
+    def forward(self, t: Time, y: Tensor) -> Tensor:
+        y = self.conv1(self._add_time(t, F.relu(self.norm1(y))))
+        y = self.conv2(self._add_time(t, F.relu(self.norm2(y))))
         return self.norm3(y)
 
-    def _timed(self, t: float | Tensor, y: Tensor) -> Tensor:
+    def _add_time(self, t: Time, y: Tensor) -> Tensor:
         if not self.time:
             return y
-        clock = (torch.ones_like(y[:, :1]) * t).to(y.dtype)
-        return torch.cat([clock, y], 1)
+        times = (torch.ones_like(y[:, :1]) * t).to(y.dtype)
+        return torch.cat([times, y], 1)
 
 
 class OdePeriod(Period):
     """y(1) of y' = f(t, y), y(0) = y, by the solver in the name; all steps share f.
 
-    Under fixed steps batch norm inside f updates its running statistics at every evaluation, as the
-    transplanted ODE-Nets do; how a data-dependent solve treats it: `Solver.walk`.
+    With fixed steps, batch norm inside f updates its running statistics at every evaluation, as in the ODE-Nets that
+    the paper transplants; for other solves see `Solver.walk`.
     """
+
+    reads_time: ClassVar[bool] = True  # whether f depends on t
 
     def __init__(self, spec: ModelSpec, index: int, f: nn.Module, onward: int) -> None:
         super().__init__(onward)
@@ -58,28 +64,68 @@ class OdePeriod(Period):
         self.exact = self.solver.exact
         self.paper_charge = self.solver.paper_charge
         self.paper_counts = self.paper_charge is not None
-        self.tally = None if self.exact else SolverStats()
+        self.solver_stats = None if self.exact else SolverStats()
 
     def start(self, y: Tensor) -> Tensor:
-        """The solver's state from the frame's."""
+        """Return the solver's first state, given the frame's y."""
         return y
 
     def state(self, y: Tensor) -> Tensor:
-        """The frame's state from the solver's."""
+        """Return the frame's y, given a state of the solver."""
         return y
 
     def walk(self, y: Tensor) -> Iterator[TimeStep]:
-        moment, backwards = None, []
-        for moment in self.solver.walk(self.f, self.start(y)):
-            backwards.append(moment.backward)
-            yield TimeStep(self.state(moment.y), tuple(map(self.state, moment.increments)))
-        if self.tally is not None and self.training and moment is not None and not y.is_meta:
-            self.tally.add(moment, backwards)
+        step, backwards = None, []
+        for step in self.solver.walk(self.f, self.start(y)):
+            backwards.append(step.backward)
+            yield TimeStep(self.state(step.y), tuple(map(self.state, step.increments)), t=step.t)
+        counts = self.training and torch.is_grad_enabled() and not y.is_meta  # a trajectory is no training
+        if self.solver_stats is not None and step is not None and counts:
+            self.solver_stats.add(step, backwards)
+
+    @classmethod
+    def draw_step(cls, spec: ModelSpec, diagram: Diagram) -> None:
+        if spec.solver in ADAMS:
+            _draw_adams(diagram, corrects=spec.solver == "abm")
+            return
+        tableau = METHODS[spec.solver or ""]
+        z = [f"z{i + 1}" for i in range(tableau.stages)]
+        for i, (row, node) in enumerate(zip(tableau.a, tableau.c, strict=True)):
+            time = "t" if node == 0 else "t+h" if node == 1 else f"t+{fraction(node)}h"
+            diagram.add(f"f({time}, ·)" if cls.reads_time else "f", {"y": "", **_weighted(z, row)}, z[i])
+        if tableau.kind != "explicit":
+            diagram.phase("solved together", tableau.stages)
+        diagram.add("+", {"y": "", **_weighted(z, tableau.b)}, "y'")
+        diagram.note = f"{tableau.name}, order {tableau.order}; weights are times h"
+
+
+def _draw_adams(diagram: Diagram, corrects: bool) -> None:
+    slopes = ["f(n)", "f(n-1)", "f(n-2)", *([] if corrects else ["f(n-3)"])]
+    diagram.lanes.extend(slopes[1:])
+    diagram.add("f(t, ·)", {"y": ""}, slopes[0])
+    predictor = {"y": "", **_weighted(slopes, BASHFORTH[len(slopes)])}
+    diagram.add("predict", predictor, "p" if corrects else "y'")
+    if corrects:
+        diagram.add("f(t+h, ·)", {"p": "", "y'": "again"}, "f(n+1)")
+        diagram.add("correct", {"y": "", **_weighted(["f(n+1)", *slopes], MOULTON)}, "y'")
+        diagram.phase("repeated until it settles, at most 4 times", 2)
+    diagram.note = "after two starting steps of the 3/8 rule; weights are times h"
+
+
+def _weighted(lanes: Sequence[str], weights: Sequence[float]) -> dict[str, str]:
+    """Return the lanes whose weight isn't zero, each with its weight as a fraction."""
+    return {lane: fraction(weight) for lane, weight in zip(lanes, weights, strict=True) if weight != 0}
 
 
 class OdeNet(OdePeriod):
-    """RKNN (f knows no time), RKNet and ODENet."""
+    """RKNet and ODENet."""
 
     def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
         k = spec.k[index]
-        super().__init__(spec, index, OdeFunction(k, layers, time=spec.family != "RKNN"), k)
+        super().__init__(spec, index, OdeFunction(k, layers, self.reads_time), k)
+
+
+class Rknn(OdeNet):
+    """RKNN, whose f does not depend on t."""
+
+    reads_time = False

@@ -12,12 +12,12 @@ from rkcnn.model.spec import ModelSpec
 
 
 def residual(k: int, layers: Layers) -> nn.Sequential:
-    """norm, ReLU, 3x3, norm, ReLU, 3x3: 18k^2 + 4k parameters."""
+    """Return norm, ReLU, 3x3, norm, ReLU, 3x3: 18k^2 + 4k parameters."""
     return _preactivated(layers, (k, k, 3), (k, k, 3))
 
 
 def bottleneck(k: int, layers: Layers) -> nn.Sequential:
-    """1x1 to k/4, 3x3, 1x1 to k, each after norm and ReLU: 17k^2/16 + 3k parameters."""
+    """Return 1x1 to k/4, 3x3, 1x1 to k, each after norm and ReLU: 17k^2/16 + 3k parameters."""
     return _preactivated(layers, (k, k // 4, 1), (k // 4, k // 4, 3), (k // 4, k, 1))
 
 
@@ -32,7 +32,7 @@ def _preactivated(layers: Layers, *convs: tuple[int, int, int]) -> nn.Sequential
 
 
 class ResNet(Period):
-    """y' = y + F(y), r times with weights of their own."""
+    """y' = y + F(y), r times, each time with weights of its own."""
 
     def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
         k, r = spec.k[index], spec.r[index]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from rkcnn.model.diagram import Diagram
 from rkcnn.model.layers import Layers
 from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
@@ -21,9 +23,11 @@ class RKStep(nn.Module):
     Phase II   e_i = I_i(y, e_1 .. e_{i-1}, x_{i+1} .. x_s)    -I: Gauss–Seidel, reads the newest
                e_i = I_i(y, x_1 .. x_{i-1}, x_{i+1} .. x_s)    -R: Jacobi, reads the guesses
                e_i = x_i                                       -E
-    More sweeps repeat Phase II with the same weights on what the last one gave. `y` (rule 4) lets y into
-    Phase II; `shared` (against rule 5) gives both phases the same convolutions.
+    More sweeps repeat Phase II, with the same weights, on the results of the sweep before. With `y` (rule 4)
+    Phase II reads y; with `shared` (against rule 5) both phases have the same convolutions.
     """
+
+    part_titles: ClassVar = {"guess": "Phase I, stage", "refine": "Phase II, stage", "both": "both phases, stage"}
 
     def __init__(
         self,
@@ -62,7 +66,7 @@ class RKStep(nn.Module):
 
 
 class RKCNN(Period):
-    """y' = y + e_1 + ... + e_s, r times with weights of their own: each step learns its h."""
+    """y' = y + e_1 + ... + e_s, r times; each step has weights of its own and so learns its h."""
 
     unit = "stage"
 
@@ -90,5 +94,31 @@ class RKCNN(Period):
             yield TimeStep(y, tuple(e), tuple(x))
 
     def ends(self, last: Tensor, e: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        """Concatenated, -I and -R end as a clique block ({e} goes on), -E as a dense block ({y, e} does)."""
+        """With merge=concat, -I and -R end as a clique block ({e} goes on), -E as a dense block ({y, e} does)."""
         return (torch.cat(e, 1) if self.concatenates and self.refines else last), last
+
+    @classmethod
+    def draw_step(cls, spec: ModelSpec, diagram: Diagram) -> None:
+        newest, concatenates = spec.variant == "I", spec.merge == "concat"
+        draw_stages(diagram, spec.stages[0], spec.sweeps or 0, newest, spec.y is not False, concatenates)
+        reads = {"I": "Phase II reads the newest increments", "R": "Phase II reads the guesses of Phase I"}
+        diagram.note = reads.get(spec.variant, "")
+
+
+def draw_stages(
+    diagram: Diagram, s: int, sweeps: int = 0, newest: bool = False, y: bool = True, concatenates: bool = False
+) -> None:
+    """Draw the two phases of an RKStep with s stages, and the sum or concatenation that ends it."""
+    x = [f"x{i}" for i in range(1, s + 1)]
+    for i in range(s):
+        diagram.add(f"stage {i + 1}", dict.fromkeys(["y", *x[:i]], ""), x[i])
+    diagram.phase("Phase I", s)
+    e = list(x)
+    for sweep in range(sweeps):
+        reads = e if newest else list(e)
+        for i in range(s):
+            lanes = [*["y"] * y, *reads[:i], *reads[i + 1 :]]
+            e[i] = f"e{i + 1}{'′' * sweep}"
+            diagram.add(f"stage {i + 1}", dict.fromkeys(lanes, ""), e[i])
+        diagram.phase("Phase II" + (f", sweep {sweep + 1}" if sweeps != 1 else ""), s)
+    diagram.add("{ }" if concatenates else "+", dict.fromkeys(["y", *e], ""), "y'")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
+from rkcnn.model.diagram import Diagram
 from rkcnn.model.layers import Layers
 from rkcnn.model.spec import ModelSpec
 from rkcnn.model.steps.ode import OdeFunction, OdePeriod
@@ -23,7 +26,9 @@ class Acceleration(nn.Module):
 
 
 class Sonode(OdePeriod):
-    """v(0) = g(y) with g shaped like f at t = 0; y goes on, v stays behind."""
+    """v(0) = g(y) with g built like f, at t = 0; y goes on and v does not."""
+
+    part_titles: ClassVar = {"velocity": "initial velocity"}
 
     def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
         k = spec.k[index]
@@ -37,3 +42,8 @@ class Sonode(OdePeriod):
 
     def state(self, y: Tensor) -> Tensor:
         return y.chunk(2, 1)[0]
+
+    @classmethod
+    def draw_step(cls, spec: ModelSpec, diagram: Diagram) -> None:
+        super().draw_step(spec, diagram)
+        diagram.note += "; y is the state with its velocity"

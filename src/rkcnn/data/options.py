@@ -1,0 +1,73 @@
+"""What a user may choose about data: where a set may come from, and how their own images are read."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from rkcnn.error import InputError
+
+REMEDY = "name another folder with `data_dir=...` or $RKCNN_DATA"
+LONGEST_TIMEOUT = 86_400  # seconds; a socket takes no number much larger
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the files of a data set may come from, and whether unknown content may be used."""
+
+    data_dir: Path | None = None
+    """Folder to look in first and to keep files in."""
+    mirror: str | None = None
+    """Address of a folder with the published files, asked before the published mirrors."""
+    offline: bool = False
+    """Never use the network."""
+    unverified: bool = False
+    """Use files on this machine even if their content isn't what was published; records will say so."""
+    timeout: float = 15.0
+    """Seconds without a byte before a source is given up."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.timeout <= LONGEST_TIMEOUT:  # written this way, nan is refused too
+            raise InputError(f"`timeout={self.timeout:g}` must be over 0 and at most {LONGEST_TIMEOUT} seconds")
+        if self.mirror is not None and not _is_address(self.mirror):
+            raise InputError(
+                f"`mirror={ascii(self.mirror)[:200]}` is not the address of a folder; "
+                "give one in plain ASCII, such as https://host/folder/"
+            )
+
+    def folders(self) -> list[Path]:
+        """Return the folders to look in, the first of which is written to: data_dir, $RKCNN_DATA, the user's cache."""
+        named = [self.data_dir, os.environ.get("RKCNN_DATA")]
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rkcnn"
+        return [Path(os.path.expanduser(folder)) for folder in (*named, cache) if folder]
+
+
+@dataclass(frozen=True)
+class OwnOptions:
+    """How a user's own images, `folder:PATH` or `npz:PATH`, are read; published sets have no such options."""
+
+    size: int | None = None
+    """Side of the square, in pixels, that a folder's images are resized and cropped to (32 if not given)."""
+    split: float | None = None
+    """Share of the images set apart as the test set, where the folder or file has none of its own."""
+    skip_bad: bool = False
+    """Leave out images that can't be read instead of stopping at the first."""
+    max_bytes: int = 4 << 30
+    """The most bytes that the decoded images may take."""
+
+    def __post_init__(self) -> None:
+        if self.split is not None and not 0 < self.split < 1:
+            raise InputError(f"`split={self.split}` must be a share between 0 and 1, say `split=0.2`")
+        if self.size is not None and self.size < 1:
+            raise InputError(f"`size={self.size}` must be 1 pixel or more")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        complete = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # an open bracket, or a port that is not a number
+        return False
+    return bool(complete) and text.isascii() and text.isprintable() and " " not in text

@@ -1,0 +1,35 @@
+"""How networks look in figures: a colour, and a marker that tells them apart where colour can't. Imports no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+# Okabe and Ito's colours: colour-blind readers can tell them apart, and in grey print their lightness does.
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
+SKY, AMBER, PINK, BLACK = "#56B4E9", "#E69F00", "#CC79A7", "#000000"
+# Four more, darker or duller than those, since the paper compares twelve families.
+WINE, PURPLE, OLIVE, BROWN = "#882255", "#6A3D9A", "#999933", "#8C510A"
+
+COLOURS = (BLUE, ORANGE, GREEN, AMBER, PINK, SKY, BLACK)
+MARKERS = tuple("d8osD^v<>PXph")  # of Matplotlib, those first that no entry has chosen
+
+
+class Look(NamedTuple):
+    """A colour, one of Matplotlib's markers, and its size in points."""
+
+    colour: str
+    marker: str
+    size: float = 7.5
+
+
+OTHER = Look(GREY, "H", 8)
+"""The look of networks that this version of the package doesn't know."""
+
+
+def choose_looks(chosen: dict[str, Look | None]) -> dict[str, Look]:
+    """Return a look for every title: the chosen one, or else a pair of colour and marker that is still free."""
+    taken = {look[:2] for look in chosen.values() if look is not None}
+    free: Iterable[Look] = (Look(colour, marker) for marker in MARKERS for colour in COLOURS)
+    unused = (look for look in free if look[:2] not in taken)
+    return {title: look or next(unused, OTHER) for title, look in chosen.items()}

@@ -1,0 +1,1 @@
+"""The paper's claims, and what the records say about them."""

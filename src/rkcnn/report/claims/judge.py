@@ -1,0 +1,201 @@
+"""Judges the paper's claims: ours by last-epoch errors, and by the same rules the numbers that the paper prints."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+from rkcnn.data.sets import SETS
+from rkcnn.evaluation.binomial import sampling_error
+from rkcnn.record.tables import TABLES
+from rkcnn.report.claims.claims import CLAIMS, Claim, Key, Pair
+from rkcnn.report.claims.parameter_share import COUNTED, judge_share
+from rkcnn.report.claims.verdict import Finding, JudgedClaim, Verdict, tally
+from rkcnn.report.paper import printed_sample
+from rkcnn.report.results import Records, arrange
+from rkcnn.report.statistics import Difference, Sample, holm, separates, welch_of
+
+CORRECTION = (
+    "Each claim is judged from all tables that have results by this recipe, whether they are shown here or not. It is "
+    "corrected for its own comparisons, and a table for all of the table's: a pair may separate in one and not in the "
+    "other."
+)
+
+
+def judge_claims(records: Records, preset: str) -> list[JudgedClaim]:
+    """Judge every claim from all tables at one preset, since a claim may speak of several; smoke judges nothing.
+
+    Rows of which runs diverged are named and not judged by the runs that survived.
+    """
+    if preset == "smoke":
+        return []
+    tables = [arrange(table, records, preset) for table in TABLES.values()]
+    if all(results.empty for results in tables):
+        return []
+    rows = {(results.name, row.spec): row for results in tables for row in results.rows}
+    errors = {key: row.last for key, row in rows.items() if row.last}
+    runs = {key: (len(row.diverged), len(row.results) + len(row.diverged)) for key, row in rows.items()}
+    diverged = {key: f"{lost} of {total}" for key, (lost, total) in runs.items() if lost}
+    printed = {key: sample for key, row in rows.items() if (sample := printed_sample(row.printed))}
+    return [replace(judge(claim, errors, diverged), by_paper=_judge_printed(claim, printed)) for claim in CLAIMS]
+
+
+def judge(
+    claim: Claim,
+    errors: Mapping[Key, Sample],
+    diverged: Mapping[Key, str] | None = None,
+    params: Mapping[str, int] = COUNTED,
+) -> JudgedClaim:
+    """Judge a claim from errors by (table, network), and one about parameters from `params` by network on MNIST.
+
+    `diverged` gives for each row of which runs diverged how many did, as "3 of 5": such rows are named, and not judged.
+
+    A pair separates when Welch's p, corrected by Holm's method over all pairs of the claim that were tested or lost to
+    a divergence, is below 0.05; the intervals shown are 95 % each by itself. A pair of a claim
+      better:    is supported when it separates as claimed, contradicted when it separates the other way.
+      alike:     is supported when its interval lies within the margin on both sides, contradicted when it separates
+                 and its interval lies outside altogether.
+      no better: is contradicted when the first separates as better, supported when its interval contains no gain as
+                 large as the margin and does not consist of gains alone.
+    The margin is one standard error of an error on the test set, at the mean error of the two: no evidence of a
+    difference isn't evidence of none, so an interval wider than that stays not separable.
+
+    A claim is contradicted when one pair is, supported when all that were tested are, else not separable; one that
+    says "usually" goes by more than half of its pairs. It is not yet tested when no pair was, or not judged where the
+    reason is that runs diverged or have no spread; `heading` and `why` say how many pairs are missing, and which.
+    """
+    if claim.kind == "share":
+        return judge_share(claim, params)
+    lost = diverged or {}
+    pairs = claim.find_pairs(errors)
+    known = [pair for pair in pairs if all(_runs(errors, key) > 1 and key not in lost for key in _keys(pair))]
+    differences = {pair: welch_of(errors[pair.table, pair.first], errors[pair.table, pair.second]) for pair in known}
+    chances = {pair: difference.p for pair, difference in differences.items() if difference.p is not None}
+    touched = [pair for pair in pairs if any(key in lost for key in _keys(pair))]
+    corrected = dict(zip(chances, holm([*chances.values()], lost=len(touched)), strict=True))
+    missing = tuple(pair for pair in pairs if pair not in corrected)
+    left_out = "; ".join(_say_missing(errors, missing, known, lost))
+    if not corrected:
+        verdict: Verdict = "not judged" if known or touched else "not yet tested"
+        return JudgedClaim(claim, verdict, left_out, missing=missing)
+    findings = tuple(_judge_pair(claim, errors, pair, differences[pair], p) for pair, p in corrected.items())
+    verdict = _sum_up(findings, claim.usually)
+    why = "; ".join(filter(None, (_say_why(claim, findings, verdict), left_out)))
+    return JudgedClaim(claim, verdict, why, findings, missing, lost=len(touched))
+
+
+def speaks_of(judged: JudgedClaim, table: str) -> bool:
+    """Whether a claim is judged from the records of this table."""
+    if judged.claim.kind == "share":
+        return table in ("mnist", "sota-mnist")
+    pairs = (*(finding.pair for finding in judged.findings), *judged.missing)
+    return any(pair.table == table for pair in pairs)
+
+
+def list_verdicts(claims: Iterable[JudgedClaim]) -> Iterator[str]:
+    """Yield one line for each claim that was tested, and one that names all that were not."""
+    claims = list(claims)
+    if any(judged.findings for judged in claims):
+        yield CORRECTION
+    for judged in claims:
+        if judged.verdict != "not yet tested":
+            yield _say_verdict(judged)
+    waiting = [judged.claim.short for judged in claims if judged.verdict == "not yet tested"]
+    if waiting:
+        yield f"not yet tested: {'; '.join(waiting)}."
+
+
+def _judge_printed(claim: Claim, printed: Mapping[Key, Sample]) -> str:
+    """Return the heading of a claim by the means and deviations that the paper printed; empty where it has none."""
+    judged = judge(claim, printed)
+    return judged.heading if judged.findings else ""
+
+
+def _keys(pair: Pair) -> tuple[Key, Key]:
+    return (pair.table, pair.first), (pair.table, pair.second)
+
+
+def _runs(errors: Mapping[Key, Sample], key: Key) -> int:
+    return errors[key].n if key in errors else 0
+
+
+def _judge_pair(claim: Claim, errors: Mapping[Key, Sample], pair: Pair, found: Difference, p: float) -> Finding:
+    assert found.interval is not None  # it comes with p
+    low, high = found.interval
+    apart = separates(p)
+    if claim.kind == "better":
+        holds, fails = apart and found.value < 0, apart and found.value > 0
+        return Finding(pair, found, p, None, _decide(holds, fails))
+    mean = fmean(errors[key].mean for key in _keys(pair))
+    margin = sampling_error(mean, SETS[TABLES[pair.table].data].test.images).se
+    if claim.kind == "alike":
+        holds, fails = -margin < low and high < margin, apart and (high < -margin or margin < low)
+    else:
+        holds, fails = -margin < low and high >= 0, apart and high < 0
+    return Finding(pair, found, p, margin, _decide(holds, fails))
+
+
+def _decide(holds: bool, fails: bool) -> Verdict:
+    return "supported" if holds else "contradicted" if fails else "not separable"
+
+
+def _sum_up(findings: Sequence[Finding], usually: bool) -> Verdict:
+    counts = Counter(finding.verdict for finding in findings)
+    if counts["contradicted"] > (len(findings) / 2 if usually else 0):
+        return "contradicted"
+    if counts["supported"] > len(findings) / 2 if usually else counts["supported"] == len(findings):
+        return "supported"
+    return "not separable"
+
+
+def _say_verdict(judged: JudgedClaim) -> str:
+    caveat = judged.claim.caveat if judged.findings else None
+    printed = f"the paper's own numbers, by the same rules: {judged.by_paper}" if judged.by_paper else None
+    why = "; ".join(filter(None, (judged.why, printed, caveat)))
+    return f"{judged.heading}: {judged.claim.short} ({why})."
+
+
+def _say_why(claim: Claim, findings: Sequence[Finding], verdict: Verdict) -> str:
+    """Say how many pairs are so, and give the one that matters most: weakest support, clearest contradiction."""
+    counts = f"{len(findings)} tested: {tally(findings)}"
+    same = [finding for finding in findings if finding.verdict == verdict]
+    if not same:  # "usually", with some for and some against
+        return counts
+    against = verdict == "contradicted"
+    shown = min(same, key=lambda f: f.p) if against else max(same, key=lambda f: _doubt(claim, f))
+    which = "" if len(same) == 1 else "the clearest: " if against else "the least clear: "
+    return f"{counts}; {which}{shown}"
+
+
+def _doubt(claim: Claim, finding: Finding) -> float:
+    """Return how far a finding is from support: p, or how far its interval reaches beyond the margin."""
+    if finding.margin is None or finding.difference.interval is None:
+        return finding.p
+    low, high = finding.difference.interval
+    return (max(-low, high) if claim.kind == "alike" else -low) - finding.margin
+
+
+def _say_missing(
+    errors: Mapping[Key, Sample], missing: Sequence[Pair], known: Collection[Pair], lost: Mapping[Key, str]
+) -> Iterator[str]:
+    """Name the rows that diverged, the tables without results, and in other tables the networks that lack runs."""
+    flat = [
+        f"{pair.first} and {pair.second} on {pair.table} (no spread on either side)"
+        for pair in missing
+        if pair in known
+    ]
+    keys = dict.fromkeys(key for pair in missing for key in _keys(pair) if key in lost)
+    diverged = [f"{name} on {table} ({lost[table, name]} runs diverged)" for table, name in keys]
+    if diverged or flat:
+        yield f"not judged: {', '.join((*diverged, *flat))}"
+    parts = []
+    for table in dict.fromkeys(pair.table for pair in missing):
+        names = dict.fromkeys(key for pair in missing if pair.table == table for key in _keys(pair))
+        lacking = [key[1] for key in names if _runs(errors, key) < 2 and key not in lost]
+        begun = any(pair.table == table for pair in known) or any(key in lost for key in names)
+        if lacking:
+            parts.append(f"{table} (fewer than 2 runs of {', '.join(lacking)})" if begun else table)
+    if parts:
+        yield f"not yet tested: {', '.join(parts)}"

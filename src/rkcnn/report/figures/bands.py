@@ -1,0 +1,141 @@
+"""Error by epoch over the seeds, a panel for each family, and below it a zoom on the last epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import cycle
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
+
+from rkcnn.model.look import GREY
+from rkcnn.report.figures.style import FEWEST, look_of, scale_log, write_title
+from rkcnn.report.results import ResultTable, Row
+from rkcnn.report.sentences import mark
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+ACROSS = 3
+NARROWEST = 6.4  # inches: as wide as the other figures
+HIGHEST = 30  # times the lowest error: the first epochs may leave the panel, so that the last can be told apart
+ZOOM = 0.2  # the share of the epochs that the lower panels show
+FEWEST_EPOCHS = 10  # with fewer the whole course can be read without a zoom
+_LINES = ("-", "--", ":", "-.")
+
+
+class Course(NamedTuple):
+    """A row's error by epoch, in percent: the mean over the seeds, the lowest and the highest."""
+
+    row: Row
+    mean: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+def draw_bands(results: ResultTable) -> Figure | None:
+    """Draw mean and, as a band, the range over the seeds; the other rows' means are grey lines behind.
+
+    None with fewer than three networks, and where there is only one epoch.
+    """
+    from matplotlib.figure import Figure
+
+    courses = [_follow(row) for row in results.rows if any(result.epochs for result in row.results)]
+    length = max((len(course.mean) for course in courses), default=0)
+    if len(courses) < FEWEST or length < 2:
+        return None
+    families = list(dict.fromkeys(course.row.family for course in courses))
+    across = min(ACROSS, len(families))
+    down = ceil(len(families) / across)
+    zoomed = length >= FEWEST_EPOCHS
+    heights = [2.3, 1.5] if zoomed else [2.3]
+    figure = Figure(figsize=(max(NARROWEST, 3.2 * across), 0.7 + down * sum(heights)), layout="constrained")
+    title = f"{results.name}: {results.held_out} error by epoch, mean and range over seeds"
+    below = f"below each panel its last {_last(length)} epochs on a linear scale" if zoomed else ""
+    write_title(figure, title, below, mark(results))
+    figure.supylabel(f"{results.held_out} error, %", fontsize=10)
+    figure.supxlabel("epoch", fontsize=10)
+    grid = figure.add_gridspec(down * len(heights), across, height_ratios=heights * down)
+    numbers = {family: next(i for i, row in enumerate(results.rows) if row.family == family) for family in families}
+    wholes: list[Axes] = []
+    zooms: list[Axes] = []
+    for i, family in enumerate(families):
+        line, column = divmod(i, across)
+        first = wholes[0] if wholes else None
+        panel = figure.add_subplot(grid[line * len(heights), column], sharex=first, sharey=first)
+        panel.set_title(family, fontsize=10, loc="left", parse_math=False)
+        wholes.append(panel)
+        if zoomed:
+            first = zooms[0] if zooms else None
+            zooms.append(figure.add_subplot(grid[line * 2 + 1, column], sharex=first, sharey=first))
+        for panel in (wholes[-1], *zooms[-1:]):
+            panel.set_gid(f"panel-{numbers[family]}" + "-zoom" * (panel in zooms))
+            panel.tick_params(labelleft=column == 0)
+            _draw_courses(panel, family, courses)
+        for text in wholes[-1].legend(fontsize=8, loc="upper right", framealpha=0.75, edgecolor="none").get_texts():
+            text.set_parse_math(False)
+    _scale(wholes[0], courses)
+    if zoomed:
+        _scale_zoom(zooms[0], courses, length)
+    return figure
+
+
+def _last(length: int) -> int:
+    return max(2, round(ZOOM * length))
+
+
+def _follow(row: Row) -> Course:
+    import numpy as np
+
+    runs = [[100 * epoch.held_out_error for epoch in result.epochs] for result in row.results if result.epochs]
+    length = min(map(len, runs))
+    errors = np.array([run[:length] for run in runs])
+    return Course(row, errors.mean(0), errors.min(0), errors.max(0))
+
+
+def _draw_courses(axes: Axes, family: str, courses: Sequence[Course]) -> None:
+    colour = look_of(family).colour
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25, linewidth=0.6)
+    lines = cycle(_LINES)
+    for course in courses:
+        epochs = range(1, len(course.mean) + 1)
+        if course.row.family != family:
+            axes.plot(epochs, course.mean, color=GREY, alpha=0.35, linewidth=0.6, zorder=1)
+            continue
+        axes.fill_between(epochs, course.low, course.high, color=colour, alpha=0.25, linewidth=0, zorder=2)
+        axes.plot(
+            epochs, course.mean, color=colour, linewidth=1.5, linestyle=next(lines), zorder=3,
+            label=f"{course.row.label} (n={len(course.row.results)})",
+        )  # fmt: skip
+
+
+def _scale(axes: Axes, courses: Sequence[Course]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.set_xlim(0.5, max(len(course.mean) for course in courses) + 0.5)
+    lowest = min(float(course.low.min()) for course in courses)
+    highest = max(float(course.high.max()) for course in courses)
+    if lowest <= 0:
+        axes.set_ylim(0, highest or 1)
+        return
+    top = min(highest, HIGHEST * lowest)
+    scale_log(axes, "y", [lowest, top])
+    axes.set_ylim(lowest / 1.1, top * 1.1)
+
+
+def _scale_zoom(axes: Axes, courses: Sequence[Course], length: int) -> None:
+    """Show the last epochs, from the lowest to the highest error of any run in them."""
+    from matplotlib.ticker import MaxNLocator
+
+    start = length - _last(length)
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(4))
+    axes.set_xlim(start + 0.5, length + 0.5)
+    ends = [part[start:] for course in courses for part in (course.low, course.high) if len(part) > start]
+    low, high = min(float(end.min()) for end in ends), max(float(end.max()) for end in ends)
+    room = 0.05 * (high - low) or 0.5 * high or 1.0
+    axes.set_ylim(max(0.0, low - room), high + room)

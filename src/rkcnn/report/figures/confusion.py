@@ -1,0 +1,53 @@
+"""The confusion matrix as a figure: which class is taken for which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rkcnn.model.look import BLUE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_NUMBERS = 20  # classes up to which every cell can hold its count
+MOST_NAMES = 40  # classes up to which every row can have its name
+
+
+def draw_confusion(confusion: Sequence[Sequence[int]], classes: Sequence[str], title: str = "") -> Figure:
+    """Draw counts with a row for each true class and a column for each predicted one.
+
+    The colour is the share of the row, of mistakes alone. Right answers are grey: in the same colour scale they would
+    hide the mistakes.
+    """
+    import numpy as np
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.figure import Figure
+
+    counts = np.asarray(confusion)
+    total = counts.sum(1, keepdims=True)
+    shares = 100 * counts / np.maximum(total, 1)
+    wrong = np.ma.masked_array(shares, mask=np.eye(len(counts), dtype=bool))
+    number = len(classes)
+    side = min(10.0, max(5.0, 2 + 0.42 * number))
+    figure = Figure(figsize=(side + 0.8, side), layout="constrained")
+    axes = figure.subplots()
+    # One hue from white to dark: its order survives colour blindness and grey print.
+    shades = LinearSegmentedColormap.from_list("mistakes", ["#ffffff", BLUE, "#00263d"], bad="#e4e4e4")
+    top = float(wrong.filled(0.0).max()) or 1.0
+    image = axes.imshow(wrong, cmap=shades, vmin=0, vmax=top)
+    figure.colorbar(image, ax=axes, shrink=0.8, label="% of the true class")
+    axes.set(xlabel="taken for", ylabel="true class")
+    axes.set_title(title, fontsize=11, parse_math=False)  # a path or a class name may hold a $
+    step = 1 if number <= MOST_NAMES else -(-number // MOST_NAMES)
+    ticks = range(0, number, step)
+    names = [classes[i][:14] for i in ticks]
+    long = sum(map(len, names)) > 50
+    axes.set_xticks(ticks, names, rotation=90 if long else 0, fontsize=8, parse_math=False)
+    axes.set_yticks(ticks, names, fontsize=8, parse_math=False)
+    if number <= MOST_NUMBERS:
+        for row, column in zip(*counts.nonzero(), strict=True):
+            dark = row != column and shares[row, column] > 0.4 * top
+            text = str(counts[row, column])
+            axes.text(column, row, text, ha="center", va="center", fontsize=8, color="white" if dark else "black")
+    return figure

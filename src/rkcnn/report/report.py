@@ -1,0 +1,140 @@
+"""The report: everything that is found out about one table or several, computed once and then only rendered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from rkcnn.report.claims.judge import judge_claims, speaks_of
+from rkcnn.report.claims.verdict import JudgedClaim
+from rkcnn.report.compare import Comparison, compare
+from rkcnn.report.costs import CostCheck, check_costs
+from rkcnn.report.figures import FIGURES
+from rkcnn.report.footnotes import list_footnotes, list_limits
+from rkcnn.report.origins import Origin, find_origins
+from rkcnn.report.results import Records, ResultTable
+from rkcnn.report.sentences import Statement, conclude, introduce_comparisons, mark, say_coverage, say_findings, title
+from rkcnn.report.tables.cells import RowText, write_row
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class TableReport:
+    """What is found out about one table. Everything is computed when it is first asked for, and kept."""
+
+    results: ResultTable
+    pairs: tuple[Comparison, ...]  # every row against its reference, also rows of a single run
+    _drawn: dict[str, Figure | None] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The name that begins its files."""
+        return self.results.name
+
+    @cached_property
+    def title(self) -> str:
+        """What the table is, and how much of it has run."""
+        return title(self.results)
+
+    @cached_property
+    def mark(self) -> str:
+        """The warning that belongs to every number of a fast or smoke table, else empty."""
+        return mark(self.results)
+
+    @cached_property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """The pairs with two runs or more on both sides."""
+        return tuple(pair for pair in self.pairs if pair.tested)
+
+    @cached_property
+    def checks(self) -> tuple[tuple[CostCheck, CostCheck], ...]:
+        """Parameters and FLOPs of each row beside the paper's."""
+        return tuple(check_costs(self.results, row) for row in self.results.rows)
+
+    @cached_property
+    def texts(self) -> tuple[RowText, ...]:
+        """Each row as the texts of its cells."""
+        return tuple(
+            write_row(self.results, row, checks) for row, checks in zip(self.results.rows, self.checks, strict=True)
+        )
+
+    @cached_property
+    def coverage(self) -> str:
+        """How much was run and what it shows, in one line."""
+        return say_coverage(self.results, self.comparisons)
+
+    @cached_property
+    def findings(self) -> tuple[Statement, ...]:
+        """What the runs show."""
+        return tuple(say_findings(self.results, self.comparisons))
+
+    @cached_property
+    def limits(self) -> tuple[str, ...]:
+        """What the runs can't show."""
+        return tuple(list_limits(self.results, self.comparisons))
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """The footnotes of the table."""
+        return tuple(list_footnotes(self.results, self.checks, self.comparisons))
+
+    @cached_property
+    def introduction(self) -> tuple[str, ...]:
+        """How the comparisons were made, or why there are none."""
+        return tuple(introduce_comparisons(self.results, self.comparisons))
+
+    @cached_property
+    def conclusions(self) -> tuple[str, ...]:
+        """One sentence for each comparison."""
+        return tuple(conclude(comparison, self.results.decimals) for comparison in self.comparisons)
+
+    def figure(self, stem: str) -> Figure | None:
+        """Return one figure by the stem of its file, drawn once; None where there is too little to draw."""
+        if stem not in self._drawn:
+            self._drawn[stem] = FIGURES[stem](self.results, self.pairs)
+        return self._drawn[stem]
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """All figures by the stems of their files; those with too little to draw are left out."""
+        return {stem: figure for stem in FIGURES if (figure := self.figure(stem)) is not None}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is found out about several tables, and about the paper's claims from all records at each preset."""
+
+    tables: tuple[TableReport, ...]
+    claims: Mapping[str, tuple[JudgedClaim, ...]]  # by preset
+
+    @cached_property
+    def origins(self) -> tuple[Origin, ...]:
+        """Which code and machines made the runs; a run that stands in several tables counts once."""
+        rows = [row for part in self.tables for row in part.results.rows]
+        return tuple(find_origins(result for row in rows for result in (*row.results, *row.diverged)))
+
+    @property
+    def runs(self) -> int:
+        """How many different runs the tables show."""
+        return sum(origin.runs for origin in self.origins)
+
+    def claims_of(self, part: TableReport) -> list[JudgedClaim]:
+        """Return the claims that are judged from this table's records."""
+        return [judged for judged in self.claims.get(part.results.preset or "", ()) if speaks_of(judged, part.name)]
+
+
+def build_report(tables: Sequence[ResultTable], records: Records = ()) -> Report:
+    """Compare the rows of each table, and judge the paper's claims from `records`, which may hold more than the tables.
+
+    The tables may be the paper's (`results.arrange`) or hold rows of any other runs; without `records` no claim is
+    judged.
+    """
+    presets = dict.fromkeys(results.preset for results in tables if results.preset)
+    return Report(
+        tuple(TableReport(results, tuple(compare(results))) for results in tables),
+        {preset: tuple(judge_claims(records, preset)) for preset in presets} if records else {},
+    )

@@ -1,0 +1,298 @@
+"""Which runs belong to which row: the records of a folder arranged as a table of results."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import fmean
+
+from rkcnn.data.sets import SETS
+from rkcnn.error import InputError
+from rkcnn.fit.recipe import Recipe, recipe_of
+from rkcnn.model.families import title_of
+from rkcnn.model.published.originals import ORIGINALS
+from rkcnn.record.memory import Memory, find_memories
+from rkcnn.record.result import Result, find_results
+from rkcnn.record.run import Run
+from rkcnn.record.tables import PRESETS, PaperTable, Table
+from rkcnn.report.paper import PrintedError, cells, printed_error
+from rkcnn.report.statistics import Sample
+
+OWN_REFERENCES = {"ablation": "RKCNN-I-2_2_2@k=120", "scaling": "RKCNN-I-2_2_2@k=80"}
+
+Records = Sequence[tuple[Path, Result]]
+"""Results, each with the folder that it was read from."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One network of a table: its runs, and the error that the paper prints for it."""
+
+    spec: str
+    family: str
+    label: str  # the paper's name of the network, or ours
+    params: int | None  # as the records count them
+    flops: int | None  # 2 x MAC of one image
+    printed: PrintedError | None
+    results: tuple[Result, ...]  # of the finished runs, by seed
+    diverged: tuple[Result, ...]
+    missing: int  # how many runs there are to do until the row has as many as its table asks for
+    paper_flops: int | None = None  # FLOPs counted by the paper's rule
+    folders: tuple[Path, ...] = ()  # of `results`, where predictions may lie; empty if they are not known
+    memory: Memory | None = None  # as it was measured, whatever the recipe
+
+    @property
+    def errors(self) -> list[float]:
+        """The last epoch's error of each finished run."""
+        return [result.error for result in self.results if result.error is not None]
+
+    @property
+    def last(self) -> Sample | None:
+        """The errors of the last epoch. Nothing about them was chosen on the test set, so they are the main result."""
+        return _sample(self.errors)
+
+    @property
+    def best(self) -> Sample | None:
+        """The errors of each run's best epoch, which is chosen on the held-out images themselves."""
+        return _sample(result.error_best for result in self.results)
+
+    @property
+    def printed_mean(self) -> float | None:
+        """The paper's mean error, or its only number."""
+        if self.printed is None:
+            return None
+        return self.printed.lowest if self.printed.mean is None else self.printed.mean
+
+    @property
+    def all_finished(self) -> bool:
+        """Whether there are results and no run diverged; the survivors of a row that lost some are a biased sample."""
+        return bool(self.results) and not self.diverged
+
+    @property
+    def side_by_side(self) -> int | None:
+        """The most runs that were trained at once on one device; None where a record doesn't say."""
+        counts = [result.machine.get("together") for result in self.results]
+        known = [number for number in counts if isinstance(number, int)]
+        return max(known) if known and len(known) == len(counts) else None
+
+    @property
+    def seconds(self) -> float | None:
+        """The mean training time of a run."""
+        return fmean(result.seconds for result in self.results) if self.results else None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the records say about themselves, each note once."""
+        found = (note for result in (*self.results, *self.diverged) for note in result.notes)
+        return tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """Networks trained on the same data by the same recipe, and which row each is compared with.
+
+    `arrange` makes one from a table of `rkcnn reproduce`. Rows of any other runs on the same data by the same recipe
+    make one too, without `table` and `preset`.
+    """
+
+    name: str  # begins the names of its files
+    about: str
+    data: str
+    recipe: Recipe
+    rows: tuple[Row, ...]  # in the table's order, also those without any result
+    references: Mapping[str, str]  # of a row, the row that it is compared with; both by `spec`
+    images: int | None = None  # held-out images that the errors were counted on
+    table: Table | None = None
+    preset: str | None = None  # of `table`: paper, fast or smoke
+    control: Memory | None = None  # of Identity on this table's data, also where it is no row
+    others: Mapping[str, int] = field(default_factory=dict)  # results of these networks by other recipes
+
+    @property
+    def empty(self) -> bool:
+        """Whether no run of any row has ended."""
+        return not any(row.results or row.diverged for row in self.rows)
+
+    @property
+    def paper(self) -> PaperTable | None:
+        """The table of the paper that has these rows."""
+        return self.table.paper if self.table else None
+
+    @property
+    def tag(self) -> str:
+        """FAST or SMOKE, to mark every line of a table that was not trained by the paper's recipe; else empty."""
+        return self.preset.upper() if self.preset in ("fast", "smoke") else ""
+
+    @property
+    def decimals(self) -> int:
+        """Of means and deviations in percent: three on MNIST, as the paper gives there, else two."""
+        return 3 if self.data == "mnist" else 2
+
+    @property
+    def held_out(self) -> str:
+        """What the errors were counted on: the `test` or the `validation` images."""
+        results = (result for row in self.rows for result in (*row.results, *row.diverged))
+        return next((result.run.held_out for result in results), "test")
+
+    @property
+    def runs(self) -> int:
+        """How many runs have ended, diverged ones included."""
+        return sum(len(row.results) + len(row.diverged) for row in self.rows)
+
+    @property
+    def trained_alone(self) -> bool:
+        """Whether each run had its device to itself; runs side by side share one wall time, which tells nothing."""
+        return all(row.side_by_side == 1 for row in self.rows if row.results)
+
+    def compares_with_paper(self, row: Row) -> bool:
+        """Whether a row's errors may be set against the paper's: trained by its recipe, and no run diverged."""
+        return row.all_finished and self.preset == "paper"
+
+
+def read_records(folder: Path) -> tuple[Records, list[InputError]]:
+    """Read every result below a folder; return them, and an error for each that can't be read."""
+    if not folder.is_dir():
+        raise InputError(f"no folder {folder} here; train a table first (rkcnn reproduce) or name another folder")
+    found, unreadable = [], []
+    for path, result in find_results(folder):
+        if isinstance(result, InputError):
+            unreadable.append(result)
+        else:
+            found.append((path.parent, result))
+    return found, unreadable
+
+
+def read_memories(folder: Path) -> tuple[list[Memory], list[InputError]]:
+    """Read every record of memory below a folder; return them, and an error for each that can't be read."""
+    found = [record for _, record in find_memories(folder)]
+    unreadable = [record for record in found if isinstance(record, InputError)]
+    return [record for record in found if isinstance(record, Memory)], unreadable
+
+
+def find_conflicts(records: Records) -> Iterator[str]:
+    """Yield a sentence for each run that has several records with different errors: the first one counts."""
+    runs: dict[Run, list[tuple[Path, Result]]] = {}
+    for folder, result in records:
+        runs.setdefault(result.run, []).append((folder, result))
+    for copies in runs.values():
+        (first, taken), *rest = copies
+        others = [str(folder) for folder, result in rest if _outcome(result) != _outcome(taken)]
+        if others:
+            word = "is a copy" if len(others) == 1 else "are copies"
+            yield (
+                f"{', '.join(others)} {word} of the run in {first} with a different result; the report uses {first}, "
+                "so remove the wrong one"
+            )
+
+
+def arrange(table: Table, records: Records, preset: str | None = None, memories: Sequence[Memory] = ()) -> ResultTable:
+    """Arrange the records that belong to a table; without a preset, those of the first preset that has any."""
+    measured = {memory.spec: memory for memory in reversed(memories) if memory.data == table.data}
+    for name in (preset,) if preset else PRESETS:
+        found = _arrange(table, records, name, measured)
+        if not found.empty:
+            return found
+    return _arrange(table, (), preset or PRESETS[0], measured)
+
+
+def family_of(spec: str) -> str:
+    """Return the family as the paper writes it: RKCNN-I of RKCNN-I-2@k=32, RK-Net of RKNet-rk4_38@k=32."""
+    return title_of(ORIGINALS[spec].family if spec in ORIGINALS else spec)
+
+
+def reference_of(table: Table, spec: str) -> str:
+    """Return what a row is compared with: the RKCNN of the lowest error in the paper, so that our errors don't choose.
+
+    In the norms table it is the RKCNN-R with the row's norm, in our other tables the network that they start from.
+    """
+    if table.name in OWN_REFERENCES:
+        return OWN_REFERENCES[table.name]
+    if table.name == "norms":
+        half = len(table.specs) // 2  # all group norm, then all batch norm
+        same = table.specs[:half] if spec in table.specs[:half] else table.specs[half:]
+        return next(name for name in same if name.startswith("RKCNN-R-"))
+    assert table.paper is not None
+    label = table.paper.label
+    printed = ((printed_error(label, name, table.data), name) for name in table.specs if name.startswith("RKCNN-"))
+    return min((cell.lowest, name) for cell, name in printed if cell and cell.lowest is not None)[1]
+
+
+def _arrange(table: Table, records: Records, preset: str, memories: Mapping[str, Memory]) -> ResultTable:
+    wanted: dict[str, list[Run]] = {}
+    for run in table.runs(preset):
+        wanted.setdefault(run.spec, []).append(run)
+    found: dict[tuple[str, str], list[tuple[Path, Result]]] = {}
+    for folder, result in records:
+        found.setdefault((result.run.data, result.run.spec), []).append((folder, result))
+    data = table.data_at(preset)
+    rows = tuple(
+        replace(_row(table, runs, found.get((data, spec), ())), memory=memories.get(spec))
+        for spec, runs in wanted.items()
+    )
+    return ResultTable(
+        name=table.name,
+        about=table.about,
+        data=data,
+        recipe=recipe_of(table.recipe_at(preset)),
+        rows=rows,
+        references={spec: reference_of(table, spec) for spec in wanted},
+        images=SETS[data].test.images,
+        table=table,
+        preset=preset,
+        control=memories.get(table.control),
+        others=_count_others(table, records, preset),
+    )
+
+
+def _count_others(table: Table, records: Records, preset: str) -> dict[str, int]:
+    """Count the results of the table's networks by other recipes; one with the table's name has other fields."""
+    run = table.runs(preset)[0]
+    found = [result.run for _, result in records if result.run.data == run.data and result.run.spec in table.specs]
+    names = (other.recipe.name for other in found if other.recipe != run.recipe)
+    changed = f"{run.recipe.name} with fields overridden"
+    return dict(Counter(changed if name == run.recipe.name else name for name in names))
+
+
+def _row(table: Table, runs: Sequence[Run], known: Records) -> Row:
+    """Make a row of these runs and of whatever other seeds there are: more seeds are more evidence."""
+    by_seed: dict[int, tuple[Path, Result]] = {}
+    for folder, result in known:
+        if replace(result.run, seed=runs[0].seed) == runs[0]:
+            by_seed.setdefault(result.run.seed, (folder, result))  # a copy in another folder counts once
+    found = [by_seed[seed] for seed in sorted(by_seed)]
+    finished = [(folder, result) for folder, result in found if result.finished and result.error is not None]
+    diverged = tuple(result for _, result in found if not result.finished)
+    latest = found[-1][1] if found else None
+    paper, spec = table.paper, runs[0].spec
+    return Row(
+        spec=spec,
+        family=family_of(spec),
+        label=_label(paper.label, spec) if paper else spec,
+        params=latest.params if latest else None,
+        flops=latest.flops if latest else None,
+        printed=printed_error(paper.label, spec, table.data) if paper else None,
+        results=tuple(result for _, result in finished),
+        diverged=diverged,
+        missing=max(0, len(runs) - len(finished) - len(diverged)),
+        paper_flops=latest.paper_flops if latest else None,
+        folders=tuple(folder for folder, _ in finished),
+    )
+
+
+def _label(place: str, spec: str) -> str:
+    """Return the paper's name of a row, with the width where several rows share it; or the network's own."""
+    labels = {cell.row: cell.label for cell in cells(place)}
+    label, width = labels.get(spec, spec), spec.partition("@")[2]
+    if list(labels.values()).count(label) < 2:
+        return label
+    return f"{label} {width}" if width else spec
+
+
+def _outcome(result: Result) -> tuple[str, float | None, float | None]:
+    return result.status, result.error, result.error_best
+
+
+def _sample(errors: Iterable[float | None]) -> Sample | None:
+    values = [error for error in errors if error is not None]
+    return Sample.of(values) if values else None

@@ -1,0 +1,1 @@
+"""A report's tables as text, Markdown and CSV."""

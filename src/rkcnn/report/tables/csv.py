@@ -1,0 +1,97 @@
+"""A table for spreadsheets and programs: one line a network, each cell one number or name."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from rkcnn.report.compare import Comparison
+from rkcnn.report.costs import CostCheck
+from rkcnn.report.memory import find_footprint
+from rkcnn.report.report import TableReport
+from rkcnn.report.results import ResultTable, Row
+from rkcnn.report.statistics import Sample
+from rkcnn.report.tables.cells import gaps
+
+Value = str | int | float | None
+
+
+def table_csv(part: TableReport) -> str:
+    """Return the table: errors and differences in percent to four decimals, memory in MiB, an empty cell for none."""
+    results = part.results
+    comparisons = {comparison.row.spec: comparison for comparison in part.comparisons}
+    rows = [
+        _values(results, row, *checks) | _comparison(comparisons.get(row.spec))
+        for row, checks in zip(results.rows, part.checks, strict=True)
+    ]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _values(results: ResultTable, row: Row, params: CostCheck, flops: CostCheck) -> dict[str, Value]:
+    cell = row.printed
+    last_gap, best_gap = gaps(results, row)
+    memory = find_footprint(results, row)
+    return {
+        "table": results.name,
+        "preset": results.preset,
+        "recipe": results.recipe.name,
+        "data": results.data,
+        "network": row.spec,
+        "label": row.label,
+        "family": row.family,
+        "params_printed": params.printed,
+        "params": row.params,
+        "params_check": params.state,
+        "flops_printed": flops.printed,
+        "paper_flops": row.paper_flops,
+        "flops_check": flops.state,
+        "flops": row.flops,
+        "error_printed": cell.printed if cell else None,
+        "printed_min": _percent(cell.lowest if cell else None),
+        "printed_mean": _percent(cell.mean if cell else None),
+        "printed_std": _percent(cell.std if cell else None),
+        "printed_runs": cell.runs if cell else None,
+        "printed_quoted_from": cell.quoted if cell else None,
+        **_sample("last", row.last),
+        **_sample("best", row.best),
+        "last_minus_printed": _percent(last_gap),
+        "best_minus_printed": _percent(best_gap),
+        "finished": len(row.results),
+        "diverged": len(row.diverged),
+        "missing": row.missing,
+        "seconds": None if row.seconds is None else round(row.seconds, 1),
+        "side_by_side": row.side_by_side,
+        **{f"memory_{name}": None if value is None else f"{value:g}" for name, value in memory._asdict().items()},
+    }
+
+
+def _comparison(comparison: Comparison | None) -> dict[str, Value]:
+    names = ("reference", "difference", "low", "high", "welch_p", "corrected_p", "permutation_p", "smallest_p")
+    images = ("only_wrong", "only_reference_wrong", "mcnemar_p", "image_standard_error")
+    if comparison is None:
+        return dict.fromkeys((*names, *images))
+    found, permutation, judged = comparison.difference, comparison.permutation, comparison.mcnemar
+    low, high = found.interval or (None, None)
+    numbers = (_percent(found.value), _percent(low), _percent(high))
+    exact = (permutation.p, permutation.smallest) if permutation else (None, None)
+    values = (comparison.reference.spec, *numbers, *map(_chance, (found.p, comparison.p, *exact)))
+    wrong = (judged.only_a, judged.only_b, _chance(judged.p)) if judged else (None, None, None)
+    sampling = _percent(comparison.sampling.se if comparison.sampling else None)
+    return dict(zip((*names, *images), (*values, *wrong, sampling), strict=True))
+
+
+def _sample(name: str, sample: Sample | None) -> dict[str, Value]:
+    mean, std, least = (sample.mean, sample.std, sample.min) if sample else (None, None, None)
+    return {f"{name}_mean": _percent(mean), f"{name}_std": _percent(std), f"{name}_min": _percent(least)}
+
+
+def _percent(value: float | None) -> str | None:
+    return None if value is None else f"{100 * value:.4f}"
+
+
+def _chance(p: float | None) -> str | None:
+    return None if p is None else f"{p:.3g}"

@@ -1,0 +1,117 @@
+"""A table as Markdown: whole, and the short form of the README."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from rkcnn.report import memory
+from rkcnn.report.claims.judge import list_verdicts
+from rkcnn.report.claims.verdict import JudgedClaim
+from rkcnn.report.costs import NAMES, CostCheck
+from rkcnn.report.report import TableReport
+from rkcnn.report.results import ResultTable
+from rkcnn.report.tables.cells import RowText, is_filled
+
+
+def table_markdown(part: TableReport, claims: Sequence[JudgedClaim] = ()) -> str:
+    """Return a table with its notes and comparisons, and the claims given."""
+    return "\n".join(_lines(part, claims)) + "\n"
+
+
+def short_table(part: TableReport, specs: Collection[str] | None = None) -> str:
+    """Return the rows that have results, or those of them that are named, with errors and parameters alone."""
+    heads = ("network", "params", "paper", f"ours, {_best(part.results)}", "ours, last epoch", "n")
+    shown = [
+        text
+        for text, row in zip(part.texts, part.results.rows, strict=True)
+        if (row.results or row.diverged) and (specs is None or row.spec in specs)
+    ]
+    cells = [
+        (_name(part, row), row.params.text, *map(_space, (row.printed, row.best, row.last)), row.seeds) for row in shown
+    ]
+    return "\n".join(_table(heads, cells))
+
+
+def _lines(part: TableReport, claims: Sequence[JudgedClaim]) -> Iterator[str]:
+    name, _, about = part.title.partition(": ")
+    tag = part.results.tag
+    yield f"# {name}"
+    yield ""
+    yield f"{about[:1].upper()}{about[1:]}."
+    if part.mark:
+        yield ""
+        yield f"**{part.mark}**"
+    yield ""
+    errors = ("paper", "ours, last epoch", "n", f"ours, {_best(part.results)}", "Δ last", "Δ best")
+    heads = ("network", "params", "FLOPs (paper's rule)", "costs", *errors, *memory.HEADS)
+    tagged = [f"{head} ({tag})" if tag and head.startswith("ours") else head for head in heads]
+    yield from _table(tagged, [_cells(part, row) for row in part.texts])
+    yield ""
+    yield from (f"- {_escape(note)}" for note in part.notes)
+    sections = {
+        "Comparisons": [*part.introduction, *part.conclusions],
+        "The paper's claims": list(list_verdicts(claims)),
+    }
+    for head, lines in sections.items():
+        if lines:
+            yield ""
+            yield f"## {head}" + f" ({tag})" * bool(tag)
+            yield ""
+            yield from (f"- {_escape(line)}" for line in lines)
+
+
+def _best(results: ResultTable) -> str:
+    return f"best epoch (chosen on the {results.held_out} set)"
+
+
+def _cells(part: TableReport, row: RowText) -> tuple[str, ...]:
+    return (
+        _name(part, row),
+        row.params.text,
+        row.flops.text,
+        _costs(row.params, row.flops),
+        _space(row.printed),
+        _space(row.last),
+        row.seeds,
+        _space(row.best),
+        row.last_difference,
+        row.best_difference,
+        *row.memory,
+    )
+
+
+def _name(part: TableReport, row: RowText) -> str:
+    return f"{part.results.tag} {row.label}" if part.results.tag else row.label
+
+
+def _costs(*checks: CostCheck) -> str:
+    """Write `agree`, or which of the two doesn't and how; `the paper's`, where nothing was counted."""
+    states = {check.state for check in checks if check.state != "-"}
+    if states == {"agrees"}:
+        return "agree"
+    if states <= {"not counted"}:
+        return "the paper's" if states else "-"
+    return ", ".join(_say_check(check) for check in checks if check.state != "-")
+
+
+def _say_check(check: CostCheck) -> str:
+    other = f" (paper {check.printed})" if check.state in ("slip", "differs") else ""
+    return f"{NAMES[check.column]}: {check.state}{other}"
+
+
+def _space(text: str) -> str:
+    """Write 0.29 (0.316 ± 0.033)."""
+    return text.replace("(", " (").replace("±", " ± ").replace("*", "\\*")
+
+
+def _escape(text: str) -> str:
+    return text.replace("*", "\\*").replace("~", "\\~")
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a Markdown table; a column with nothing in it is left out."""
+    kept = [i for i, column in enumerate(zip(*rows, strict=True)) if is_filled(column)]
+    yield f"| {' | '.join(heads[i] for i in kept)} |"
+    yield f"|{'|'.join('---' if heads[i] in ('network', 'costs') else '--:' for i in kept)}|"
+    for row in rows:
+        yield f"| {' | '.join(row[i] for i in kept)} |"

@@ -1,0 +1,1 @@
+"""Trains the runs of a table on a Ray cluster."""

@@ -1,0 +1,201 @@
+"""Images for training and evaluation: from the name of a data set, from arrays, or given as `Images`."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rkcnn.data.images import VALIDATION_SEED, Images
+from rkcnn.data.load import load
+from rkcnn.data.options import OwnOptions
+from rkcnn.data.own_images import PREFIXES
+from rkcnn.data.progress import Progress
+from rkcnn.error import InputError
+
+Array = np.ndarray[Any, Any] | Tensor
+Labelled = tuple[Array, Array]
+"""Pixels and labels: uint8 of shape (N, height, width), or with 1 or 3 channels last or second; and whole numbers."""
+Data = str | Labelled | tuple[Labelled, Labelled] | tuple[Images, Images]
+"""The name of a data set, arrays (x, y), ((x_train, y_train), (x_test, y_test)), or the `Images` of both sets."""
+
+FORMS = "a name such as 'mnist', (x, y), ((x_train, y_train), (x_test, y_test)) or two Images"
+
+
+def load_images(
+    data: Data = "mnist-mini",
+    *,
+    size: int | None = None,
+    split: float | None = None,
+    skip_bad: bool = False,
+    progress: bool = True,
+) -> tuple[Images, Images]:
+    """Return the training images and the test images of a data set.
+
+    data       a name of `rkcnn data list`, "folder:PATH" with a subfolder for each class, or "npz:PATH"; or arrays,
+               ((x_train, y_train), (x_test, y_test)) or (x, y), of NumPy or torch: uint8 pixels of shape
+               (N, height, width) or with 1 or 3 channels last or second, and whole numbers from 0 on as labels
+    size       side of the square in pixels that a folder's images are resized and cropped to (32 if not given)
+    split      the share of the images that becomes the test set, for a folder, file or (x, y) that has none
+    skip_bad   leave out a folder's images that can't be read, instead of refusing the folder
+    progress   print how far a download is, on standard error
+
+    A published data set is downloaded and checked when it is first used. Arrays get a name made from their content,
+    and are normalised by the mean and standard deviation of the training pixels.
+    """
+    if isinstance(data, str):
+        own = OwnOptions(size, split, skip_bad)
+        if own != OwnOptions() and not data.startswith(PREFIXES):
+            raise InputError(f"size, split or skip_bad given with {data}; they are for folder:PATH and npz:PATH")
+        return load(data, own=own, progress=Progress(sys.stderr if progress else None))
+    if size is not None:
+        raise InputError(f"`size={size}` given with arrays, which are not resized; leave it out")
+    if not isinstance(data, (tuple, list)) or len(data) != 2:
+        raise InputError(f"data of type {type(data).__name__} given; give {FORMS}")
+    first, second = data
+    if isinstance(first, (tuple, list)) and isinstance(second, (tuple, list)):
+        _refuse_split(split)
+        return _pair(_read_arrays(first, "training"), _read_arrays(second, "test"))
+    if isinstance(first, Images) and isinstance(second, Images):
+        _refuse_split(split)
+        return first, second
+    pixels, labels = _read_arrays((first, second), "given")
+    return _pair(*_set_apart(pixels, labels, split))
+
+
+def name_of(training: Images, test: Images) -> str:
+    """Return the data name of a run on these images: NAME, or NAME~validation-N where N were held out.
+
+    Raises InputError unless they are the training and test images of one data set, or what `Images.split` returned.
+    """
+    name, count = training.name, len(test)
+    if test.name == name and (training.part, test.part) == ("train", "test"):
+        return name
+    held_out = (f"train without validation {count}", f"validation {count} of train")
+    if test.name == name and (training.part, test.part) == held_out:
+        return f"{name}~validation-{count}"
+    raise InputError(
+        f"{name} ({training.part}) and {test.name} ({test.part}) given; give the training and the test images of one "
+        "data set, or what split(N) of its training images returns"
+    )
+
+
+def label_images(data: Labelled, classes: tuple[str, ...]) -> Images:
+    """Return arrays (x, y) as test images of those classes."""
+    pixels, labels = _read_arrays(data, "given")
+    if int(labels.max()) >= len(classes):
+        raise InputError(f"labels up to {int(labels.max())} given; the network has {len(classes)} classes, from 0 on")
+    channels = pixels.shape[1]
+    return _images(pixels, labels, "test", classes, (0.0,) * channels, (1.0,) * channels)
+
+
+def _refuse_split(split: float | None) -> None:
+    if split is not None:
+        raise InputError(f"`split={split}` given with images that have a test set already; leave it out")
+
+
+def _set_apart(
+    pixels: Tensor, labels: Tensor, split: float | None
+) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """Divide images into training and test images by a fixed permutation."""
+    if split is None:
+        raise InputError("arrays (x, y) without a test set given; say which share to set apart, as in `split=0.2`")
+    count, test = len(labels), round(split * len(labels))
+    if not 0 < test < count:
+        raise InputError(f"`split={split}` of {count} images given; give a share that leaves images on both sides")
+    order = torch.from_numpy(np.random.RandomState(VALIDATION_SEED).permutation(count))
+    chosen, rest = order[:test].sort().values, order[test:].sort().values
+    return (pixels[rest], labels[rest]), (pixels[chosen], labels[chosen])
+
+
+def _pair(training: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor]) -> tuple[Images, Images]:
+    if training[0].shape[1:] != test[0].shape[1:]:
+        sizes = " and ".join(" x ".join(map(str, pixels.shape[1:])) for pixels, _ in (training, test))
+        raise InputError(f"training and test images of {sizes} (channels, height, width) given; they must be alike")
+    classes = tuple(map(str, range(1 + max(int(labels.max()) for _, labels in (training, test)))))
+    statistics = _statistics(training[0])
+    pair = [_images(*part, name, classes, *statistics) for part, name in ((training, "train"), (test, "test"))]
+    content = "".join(images.pixels_sha256 + images.labels_sha256 for images in pair)
+    name = f"arrays-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+    return replace(pair[0], name=name), replace(pair[1], name=name)
+
+
+def _images(
+    pixels: Tensor,
+    labels: Tensor,
+    part: str,
+    classes: tuple[str, ...],
+    mean: tuple[float, ...],
+    std: tuple[float, ...],
+) -> Images:
+    stored = pixels.permute(0, 2, 3, 1).contiguous().numpy()
+    numbers = labels.numpy().astype(np.uint8 if len(classes) <= 256 else np.int64)
+    pixels_sha256, labels_sha256 = (hashlib.sha256(array.tobytes()).hexdigest() for array in (stored, numbers))
+    return Images("arrays", part, pixels, labels, classes, mean, std, False, pixels_sha256, labels_sha256)
+
+
+def _statistics(pixels: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the mean and standard deviation of pixel / 255 for each channel.
+
+    They follow from how often each of the 256 values occurs: no copy of the pixels as floating-point numbers is made.
+    """
+    values = np.arange(256) / 255
+    means, deviations = [], []
+    for channel in pixels.unbind(1):
+        share = torch.bincount(channel.flatten(), minlength=256).numpy() / channel.numel()
+        mean = float(share @ values)
+        means.append(mean)
+        deviations.append(float(np.sqrt(share @ (values - mean) ** 2)) or 1.0)  # one flat colour has no deviation
+    return tuple(means), tuple(deviations)
+
+
+def _read_arrays(given: Any, which: str) -> tuple[Tensor, Tensor]:
+    """Check (pixels, labels) and return them as uint8 (N, C, H, W) and int64 (N,)."""
+    if len(given) != 2 or not all(isinstance(array, (np.ndarray, Tensor)) for array in given):
+        kinds = ", ".join(type(array).__name__ for array in given)
+        raise InputError(f"the {which} images are ({kinds}); give two arrays, pixels and labels")
+    pixels, labels = (_tensor(array, which) for array in given)
+    pixels = _channels_second(pixels, which, torch_first=isinstance(given[0], Tensor))
+    kind = labels.dtype
+    if kind.is_floating_point or kind.is_complex or kind == torch.bool or labels.shape != (len(pixels),):
+        raise InputError(
+            f"the {which} labels are {kind} of shape {tuple(labels.shape)}; {len(pixels)} images need {len(pixels)} "
+            "whole numbers"
+        )
+    labels = labels.long()
+    if int(labels.min()) < 0:
+        raise InputError(f"the {which} labels begin at {int(labels.min())}; classes are counted from 0")
+    return pixels, labels
+
+
+def _tensor(array: Array, which: str) -> Tensor:
+    if isinstance(array, Tensor):
+        return array.detach().cpu()
+    if array.dtype.kind not in "iufb":
+        raise InputError(f"the {which} images hold an array of {array.dtype}; give numbers")
+    return torch.from_numpy(array if array.flags.c_contiguous and array.flags.writeable else array.copy())
+
+
+def _channels_second(pixels: Tensor, which: str, torch_first: bool) -> Tensor:
+    """Return uint8 pixels as (N, C, H, W).
+
+    Where the second and the last length could both be channels, a tensor has them second and a NumPy array last.
+    """
+    shape = tuple(pixels.shape)
+    second, last = (len(shape) == 4 and shape[axis] in (1, 3) for axis in (1, 3))
+    if pixels.dtype != torch.uint8 or 0 in shape or not (len(shape) == 3 or second or last):
+        hint = "; for fractions from 0 to 1 that is (255 * x).round() as uint8" * pixels.dtype.is_floating_point
+        raise InputError(
+            f"the {which} pixels are {pixels.dtype} of shape {shape}; give uint8 of shape (N, height, width), "
+            f"(N, height, width, channels) or (N, channels, height, width) with 1 or 3 channels{hint}"
+        )
+    if len(shape) == 3:
+        return pixels.unsqueeze(1)
+    if second and (torch_first or not last):
+        return pixels.contiguous()
+    return pixels.permute(0, 3, 1, 2).contiguous()

@@ -1,0 +1,73 @@
+"""A trained network from its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from rkcnn.error import InputError
+from rkcnn.evaluation.weights import read_weights
+from rkcnn.record.result import Result, read_result
+from rkcnn.run_folder import RESULT, WEIGHTS
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Classifier:
+    """A trained network with what is needed to use it: its classes, and how its images were normalised."""
+
+    network: nn.Module  # in evaluation mode; takes normalised images (N, channels, height, width), returns logits
+    name: str  # the network's full name, as in RKCNN-R-2@k=32
+    classes: tuple[str, ...]  # the names of the classes, in the order of the logits
+    channels: int  # 1 for grey images, 3 for red, green and blue
+    size: tuple[int, int]  # height and width in pixels of the images it was trained on
+    mean: tuple[float, ...]  # of pixel / 255, one for each channel
+    std: tuple[float, ...]  # standard deviation of the same
+    result: Result | None = None  # the record of the run that trained it, where that lies beside the weights
+
+    def normalise(self, images: Tensor) -> Tensor:
+        """Return uint8 images (N, channels, height, width) as the float32 numbers that the network was trained on."""
+        if images.dtype != torch.uint8 or images.dim() != 4 or images.shape[1] != self.channels:
+            raise InputError(
+                f"images of {images.dtype} and shape {tuple(images.shape)} given; {self.name} takes uint8 images of "
+                f"shape (N, {self.channels}, height, width)"
+            )
+        mean, std = (torch.tensor(v, device=images.device).view(-1, 1, 1) for v in (self.mean, self.std))
+        return (images / 255 - mean) / std
+
+    @torch.no_grad()
+    def __call__(self, images: Tensor) -> Tensor:
+        """Return the logits (N, classes) of uint8 images (N, channels, height, width)."""
+        device = next(self.network.parameters()).device
+        return self.network(self.normalise(images.to(device)))
+
+    def __repr__(self) -> str:
+        height, width = self.size
+        count, some = len(self.classes), ", ".join(self.classes[:3]) + ", ..." * (len(self.classes) > 3)
+        return f"<Classifier: {self.name}, images of {height} x {width} x {self.channels}, {count} classes ({some})>"
+
+
+def load(path: str | Path) -> Classifier:
+    """Return the trained network of a run's folder, or of a weights file (weights.safetensors), on the CPU."""
+    weights, result = find_weights(Path(path))
+    network, card = read_weights(weights)
+    if result is not None and result.run.spec != card.network:
+        raise InputError(f"{weights} holds {card.network}, and the run beside it is of {result.run.spec}")
+    return Classifier(network, card.network, card.classes, card.channels, card.size, card.mean, card.std, result)
+
+
+def find_weights(path: Path) -> tuple[Path, Result | None]:
+    """Return the weights file of a run's folder, or `path` if it is one, and the result beside it or None."""
+    folder = path if path.is_dir() else path.parent
+    result = read_result(folder / RESULT) if (folder / RESULT).exists() else None
+    if not path.is_dir():
+        if not path.exists():
+            raise InputError(f"{path} doesn't exist; give the folder of a finished run or its {WEIGHTS}")
+        return path, result
+    if result is None:
+        raise InputError(f"{path} holds no {RESULT}; give the folder of a finished run")
+    if not result.finished:
+        raise InputError(f"{path} holds no weights: the run {result.status}")
+    return folder / WEIGHTS, result

@@ -1,0 +1,74 @@
+"""Progress of a run for Python: plain lines, one for each epoch."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from rkcnn.record.result import Epoch, Result
+from rkcnn.run.job import Job
+from rkcnn.run.observer import Observer
+
+
+class PrintedProgress(Observer):
+    """Prints what is trained, a line for each epoch with the time that is left, and where the result is."""
+
+    def __init__(self) -> None:
+        self._began = 0.0
+        self._epochs_before = 0  # that an earlier call has trained already
+
+    def already_finished(self, folder: Path, result: Result) -> None:
+        end = f"error {percent(result.error)}" if result.finished else result.status
+        print(f"already trained: {end}, in {folder}; again=True trains it once more", flush=True)
+
+    def run_started(self, job: Job, note: str) -> None:
+        self._began, self._epochs_before = time.monotonic(), len(job.history)
+        recipe, images = job.run.recipe, job.train
+        params = sum(p.numel() for p in job.trainer.network.parameters())
+        height, width = images.pixels.shape[2:]
+        print(f"network   {job.run.spec}, {params:,} parameters")
+        print(
+            f"data      {job.run.data}: {len(images):,} training and {len(job.predictor.images):,} "
+            f"{_held_out(job)} images, {len(images.classes)} classes, {height} x {width}"
+        )
+        counts = count(recipe.epochs, "epoch"), count(job.trainer.steps, "step"), count(recipe.batch, "image")
+        print(f"recipe    {recipe}: {' of '.join(counts)}")
+        print(f"device    {job.trainer.device}, {recipe.precision}, {job.engine.kind}")
+        if note:
+            print(f"note      {note}")
+        if job.trainer.epoch or job.trainer.step:
+            print(f"continues at epoch {job.trainer.epoch + 1}, step {job.trainer.step + 1}", flush=True)
+
+    def epoch_done(self, job: Job, epoch: Epoch) -> None:
+        total, done = job.run.recipe.epochs, epoch.number + 1
+        left = (time.monotonic() - self._began) / max(done - self._epochs_before, 1) * (total - done)
+        print(
+            f"epoch {done:{len(str(total))}}/{total}  loss {epoch.loss:.4f}  train error {percent(epoch.error)}  "
+            f"{_held_out(job)} error {percent(epoch.held_out_error)}  {clock(left)} left",
+            flush=True,
+        )
+
+    def run_ended(self, job: Job, result: Result) -> None:
+        end = f"{_held_out(job)} error {percent(result.error)}" if result.finished else result.status
+        print(f"{end}, in {job.folder}", flush=True)
+
+
+def percent(error: float | None) -> str:
+    """A fraction as a percentage: 0.013 is 1.30 %."""
+    return "-" if error is None else f"{100 * error:.2f} %"
+
+
+def clock(seconds: float) -> str:
+    """Seconds as 1:05, or as 2:03:04 from an hour on."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun: 1 epoch, 18 epochs."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def _held_out(job: Job) -> str:
+    return job.run.held_out

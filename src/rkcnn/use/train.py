@@ -1,0 +1,167 @@
+"""Training from Python."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from difflib import get_close_matches
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from rkcnn.data.images import Images
+from rkcnn.error import InputError
+from rkcnn.fit.recipe import Recipe, recipe_of
+from rkcnn.record.run import Run
+from rkcnn.run.observer import Observer
+from rkcnn.run.side_by_side import Execution, train_together
+from rkcnn.run.signals import Stopped
+from rkcnn.run.train import check_fit
+from rkcnn.use.images import Data, load_images, name_of
+from rkcnn.use.progress import PrintedProgress
+from rkcnn.use.result import TrainingResult
+
+DEFAULT_RECIPES = {
+    "mnist": "fast-mnist",
+    "fashion-mnist": "fast-mnist",
+    "cifar10": "fast-cifar",
+    "cifar100": "fast-cifar",
+    "cifar100-coarse": "fast-cifar",
+    "svhn": "fast-svhn",
+    "svhn+extra": "fast-svhn",
+}
+"""The recipe for each data set where none is asked for; `mini` for all others."""
+
+
+class RecipeFields(TypedDict, total=False):
+    """The fields of a `Recipe` beside epochs, batch and lr, as keywords of `train`."""
+
+    schedule: str
+    milestones: tuple[int, ...]
+    peak: float
+    momentum: float
+    nesterov: bool
+    weight_decay: float
+    dropout: float
+    label_smoothing: float
+    padding: int
+    flip: bool
+    cutout: int
+    drop_last: bool
+    init: str
+    average: float
+    precision: str
+    sync_norm: bool
+    most_steps: int
+
+
+def train(
+    network: str = "RKCNN-R-2@k=32",
+    data: Data = "mnist-mini",
+    *,
+    recipe: str | Recipe | None = None,
+    seed: int = 0,
+    epochs: int | None = None,
+    batch: int | None = None,
+    lr: float | None = None,
+    size: int | None = None,
+    split: float | None = None,
+    skip_bad: bool = False,
+    validation: int = 0,
+    out: str | Path = "runs",
+    device: str = "auto",
+    engine: str = "auto",
+    again: bool = False,
+    progress: bool = True,
+    observer: Observer | None = None,
+    **recipe_fields: Unpack[RecipeFields],
+) -> TrainingResult:
+    """Train a network on images, keep everything in a folder below `out`, and return the result.
+
+    network    a name such as RKCNN-I-2_2_2@k=120 (docs/names.md, `rkcnn.list_models()`)
+    data       a name, "folder:PATH", "npz:PATH", arrays ((x_train, y_train), (x_test, y_test)) or two `Images`; see
+               `rkcnn.load_images`
+    recipe     how it is trained: mini, paper-mnist, paper-cifar, paper-svhn, fast-mnist, fast-cifar, fast-svhn, smoke,
+               or a `Recipe`; without it, a short recipe for the data set, and mini for your own images
+    seed       of the first weights, the order of the images and their augmentation
+    epochs, batch, lr, ...
+               replace that field of the recipe; `rkcnn.Recipe` lists the fields
+    size, split, skip_bad
+               how your own images are read; see `rkcnn.load_images`
+    validation hold out so many training images and measure errors on them; the test images are then not used
+    device     cpu, cuda, cuda:N, or auto: a GPU if there is one
+    engine     how steps are run: eager, compile, graph, or auto: the fastest that can run this network here
+    again      repeat a run that is finished already
+    progress   print a line for each epoch
+    observer   is called while the run goes on, instead of printing
+
+    A run that is finished already is not run again: its result is returned. One that was interrupted continues where
+    it stopped, and ends with the same weights.
+    """
+    if not isinstance(network, str):
+        raise InputError(
+            f"a network of type {type(network).__name__} given; train builds the network itself from a name, as in "
+            "'RKCNN-R-2@k=32'"
+        )
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 1 << 63:
+        raise InputError(f"`seed={seed!r}` given; a seed is a whole number from 0 to 2^63 - 1")
+    changes = {"epochs": epochs, "batch": batch, "lr": lr, **recipe_fields}
+    given = {name: value for name, value in changes.items() if value is not None}
+    chosen = change_recipe(default_recipe(data) if recipe is None else recipe, given)
+    training, test = load_images(data, size=size, split=split, skip_bad=skip_bad, progress=progress)
+    if validation:
+        training, test = training.split(validation)
+    run = Run(name_of(training, test), check_fit(network, training), chosen, int(seed))
+    execution = Execution(Path(out), device, engine, again)
+    watching = observer or (PrintedProgress() if progress else Observer())
+    try:
+        result = train_together([run], training, test, execution, watching)[run]
+    except Stopped as stopped:
+        if str(stopped) == "SIGINT":  # Python's own sign for Ctrl-C; a checkpoint is kept
+            raise KeyboardInterrupt from None
+        raise
+    return TrainingResult(result, execution.out / run.folder)
+
+
+def default_recipe(data: Data) -> str:
+    """Return the name of the recipe for a data set where none is asked for."""
+    match data:
+        case str(name) | (Images(name=name), Images()):
+            return DEFAULT_RECIPES.get(name, "mini")
+    return "mini"
+
+
+def change_recipe(recipe: str | Recipe, changes: dict[str, Any]) -> Recipe:
+    """Return a recipe, or the one of that name, with some fields replaced.
+
+    Raises InputError if there is no such recipe or field, or if a value is not of the field's kind.
+    """
+    if not isinstance(recipe, str | Recipe):
+        raise InputError(f"a recipe of type {type(recipe).__name__} given; give the name of one, or a Recipe")
+    chosen = recipe_of(recipe) if isinstance(recipe, str) else recipe
+    kinds = {field.name: str(field.type) for field in fields(Recipe) if field.name != "name"}
+    for name in changes:
+        if name not in kinds:
+            near = get_close_matches(name, kinds, 1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise InputError(
+                f"train has no argument and a recipe no field {name!r}{hint}; a recipe's fields are {', '.join(kinds)}"
+            )
+    return replace(chosen, **{name: _convert(name, kinds[name], value) for name, value in changes.items()})
+
+
+def _convert(name: str, kind: str, value: Any) -> Any:
+    """Return the value as Python's own number, bool, str or tuple; it may be one of NumPy's numbers.
+
+    Raises InputError if it is of another kind than the field.
+    """
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if kind == "int" and whole:
+        return int(value)
+    if kind == "float" and isinstance(value, Real) and not isinstance(value, bool):
+        return float(value)
+    if (kind == "bool" and isinstance(value, bool)) or (kind == "str" and isinstance(value, str)):
+        return value
+    if kind.startswith("tuple") and isinstance(value, (tuple, list)):
+        return tuple(_convert(name, "int", each) for each in value)
+    wanted = {"int": "a whole number", "float": "a number", "bool": "True or False", "str": "text"}
+    raise InputError(f"`{name}={value!r}` given; it must be {wanted.get(kind, 'a tuple of whole numbers')}")

@@ -1,0 +1,50 @@
+"""A table in words, before and after it is trained."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from outcome import outcome
+from rkcnn.cli.table_summary import WARNINGS, describe_plan, describe_table, summarise_table
+from rkcnn.error import InputError
+from rkcnn.record.result import Result
+from rkcnn.record.run import Run
+from rkcnn.record.run_state import BEGUN, NEW
+from rkcnn.record.tables import TABLES
+
+
+def runs(preset: str, rows: str, seeds: int) -> tuple[Run, ...]:
+    return tuple(TABLES["mnist"].runs(preset, rows, seeds))
+
+
+def test_what_will_happen_in_plain_numbers() -> None:
+    lines = list(describe_table(TABLES["mnist"], "paper", runs("paper", "RKCNN-R*", 5), "15 new"))
+    assert lines[1] == "runs      3 networks x 5 seeds on mnist, recipe paper-mnist; 15 new"
+    lines = list(describe_table(TABLES["mnist"], "smoke", runs("smoke", "Identity*", 1), "1 new"))
+    assert lines[0] == WARNINGS["smoke"]
+    assert lines[2] == "runs      1 network x 1 seed on mnist-mini, recipe smoke; 1 new"
+
+
+def test_a_plan_counts_what_is_left_row_by_row() -> None:
+    chosen = runs("smoke", "Identity*,ResNet@*", 2)
+    lines = list(describe_plan(chosen, chosen[:3], "cpu"))
+    assert "seconds" in lines[3]
+    assert [line.split()[2] for line in lines[1:3]] == ["2", "1"]
+    assert lines[3].split()[1] == "3"
+
+
+def test_errors_over_seeds_and_what_is_missing() -> None:
+    one, two, three, four = runs("paper", "ResNet@*", 4)
+    diverged = outcome((), status="diverged: the loss is nan", error=None, error_best=None)
+    states: dict[Run, Result | str | InputError] = {
+        one: replace(outcome((0.1, 0.004, 0.005)), run=one),
+        two: replace(outcome((0.1, 0.003, 0.003)), run=two),
+        three: diverged,
+        four: NEW,
+    }
+    *lines, footnote = summarise_table(states)
+    assert footnote == "* the lowest error of any epoch, chosen on the test set"
+    assert lines[-1].split("  ")[-1] == "2 of 4, 1 diverged"
+    assert "0.40 +- 0.14 %" in lines[-1]
+    assert "0.35 %" in lines[-1]
+    assert list(summarise_table({one: BEGUN}))[-2].split() == ["ResNet@k=32", "-", "-", "0", "of", "1"]

@@ -1,0 +1,58 @@
+"""Where files are looked for, and options that are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rkcnn.data.options import OwnOptions, Sources
+from rkcnn.error import InputError
+
+
+def test_folders_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RKCNN_DATA", "/env")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    assert Sources(data_dir=Path("/given")).folders() == [Path("/given"), Path("/env"), Path("/xdg/rkcnn")]
+    monkeypatch.delenv("RKCNN_DATA")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/home/me")
+    assert Sources().folders() == [Path("/home/me/.cache/rkcnn")]
+
+
+def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("RKCNN_DATA", "~/x")
+    monkeypatch.setenv("XDG_CACHE_HOME", "~/cache")
+    assert Sources(data_dir=Path("~/y")).folders() == [
+        *(Path("/home/me/y"), Path("/home/me/x"), Path("/home/me/cache/rkcnn"))
+    ]
+
+
+@pytest.mark.parametrize("timeout", [-1, 0, float("nan"), float("inf"), 1e20])
+def test_refuses_a_timeout_that_no_socket_takes(timeout: float) -> None:
+    with pytest.raises(InputError, match="must be over 0 and at most 86400 seconds"):
+        Sources(timeout=timeout)
+
+
+@pytest.mark.parametrize(
+    "mirror",
+    [
+        *("foo", "", "http://[::1", "file:///etc/", "ftp://host/", "http://", "http://h\u00f6st/", "http://a b/"),
+        *("http://host:x/", "http://host/\n"),
+    ],
+)
+def test_refuses_a_mirror_that_is_no_address(mirror: str) -> None:
+    with pytest.raises(InputError, match="is not the address of a folder; give one"):
+        Sources(mirror=mirror)
+
+
+@pytest.mark.parametrize("split", [-0.1, 0, 1, 1.5, float("nan")])
+def test_refuses_a_split_that_is_no_share(split: float) -> None:
+    with pytest.raises(InputError, match=r"`split=.*` must be a share between 0 and 1, say `split=0\.2`"):
+        OwnOptions(split=split)
+
+
+def test_refuses_a_size_without_a_pixel() -> None:
+    with pytest.raises(InputError, match="`size=0` must be 1 pixel or more"):
+        OwnOptions(size=0)

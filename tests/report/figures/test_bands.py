@@ -1,0 +1,92 @@
+"""Curves over seeds: the mean within its band, a panel for each family, and a zoom on the last epochs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from outcome import outcome
+from report.records import ERRORS, put_records, results_of
+from rkcnn.report.figures.bands import HIGHEST, draw_bands
+
+THREE = ("ResNet@k=32", "Identity@k=32", "RKCNN-R-2@k=32")
+OTHERS = {"ResNet@k=32": (0.004,), "RKCNN-R-2@k=32": (0.004,)}
+
+
+def course(errors: tuple[float, ...]) -> dict[str, Any]:
+    """The fields of a record that has these errors by epoch."""
+    return {"epochs": outcome(errors).epochs, "stretches": outcome(errors).stretches}
+
+
+def test_a_panel_a_family_with_every_row_in_it(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    figure = draw_bands(results_of(tmp_path))
+    assert figure
+    assert [panel.get_title(loc="left") for panel in figure.axes] == ["ResNet", "RKCNN-E", "RKCNN-I", "RKCNN-R"]
+    for panel in figure.axes:
+        assert len(panel.lines) == len(ERRORS)
+    resnets = [line for line in figure.axes[0].lines if "ResNet" in str(line.get_label())]
+    assert len({line.get_linestyle() for line in resnets}) == 2, "told apart without colour"
+    assert [line.get_label() for line in resnets] == ["pre-act ResNet (bottleneck) (n=5)", "pre-act ResNet (n=5)"]
+
+
+def test_the_line_is_the_mean_and_the_band_the_range(tmp_path: Path) -> None:
+    put_records(tmp_path, {"RKCNN-I-2@k=32": (0.0035, 0.0033, 0.0037), **OTHERS})
+    figure = draw_bands(results_of(tmp_path))
+    assert figure
+    panel = next(panel for panel in figure.axes if panel.get_title(loc="left") == "RKCNN-I")
+    (line,) = (line for line in panel.lines if "RKCNN-I" in str(line.get_label()))
+    assert np.asarray(line.get_xydata())[-1] == pytest.approx((3, 0.35))
+    (band,) = panel.collections
+    ends = band.get_paths()[0].vertices
+    assert sorted({round(float(y), 9) for x, y in np.asarray(ends) if x == 3}) == pytest.approx([0.33, 0.37])
+    assert panel.get_yscale() == "log"
+    assert panel.get_ylim()[1] < 1.2 * HIGHEST * 0.31, "the first epoch's 10 % leaves the panel"
+
+
+def test_runs_without_error_are_drawn_on_a_plain_scale(tmp_path: Path) -> None:
+    put_records(tmp_path, dict.fromkeys(THREE, (0.0002,)), **course((0.1, 0.0)))
+    figure = draw_bands(results_of(tmp_path))
+    assert figure
+    assert figure.axes[0].get_yscale() == "linear"
+
+
+def test_nothing_to_see_is_no_figure(tmp_path: Path) -> None:
+    assert draw_bands(results_of(tmp_path)) is None
+    put_records(tmp_path, dict.fromkeys(THREE, (0.3,)), preset="smoke", **course((0.3,)))
+    assert draw_bands(results_of(tmp_path)) is None
+
+
+def test_smoke_says_so(tmp_path: Path) -> None:
+    put_records(tmp_path, dict.fromkeys(THREE, (0.3,)), preset="smoke")
+    figure = draw_bands(results_of(tmp_path))
+    assert figure
+    assert "SMOKE" in figure.get_suptitle()
+
+
+def test_fewer_than_three_networks_are_no_figure(tmp_path: Path) -> None:
+    put_records(tmp_path, OTHERS)
+    assert draw_bands(results_of(tmp_path)) is None
+
+
+def test_below_each_panel_its_last_epochs_on_a_linear_scale(tmp_path: Path) -> None:
+    """Twenty epochs that fall to 0.5 %: the zoom shows the last four, and nothing but their range."""
+    errors = (*(0.1 / (1 + i) for i in range(16)), 0.006, 0.0058, 0.0056, 0.005)
+    put_records(tmp_path, dict.fromkeys(THREE, (0.005, 0.005)), **course(errors))
+    figure = draw_bands(results_of(tmp_path))
+    assert figure
+    wholes = [panel for panel in figure.axes if panel.get_title(loc="left")]
+    zooms = [panel for panel in figure.axes if not panel.get_title(loc="left")]
+    assert (len(wholes), len(zooms)) == (3, 3)
+    assert [str(panel.get_gid()) for panel in zooms] == [f"{panel.get_gid()}-zoom" for panel in wholes]
+    for whole, zoom in zip(wholes, zooms, strict=True):
+        assert whole.get_xlim() == (0.5, 20.5)
+        assert zoom.get_xlim() == (16.5, 20.5)
+        low, high = zoom.get_ylim()
+        assert 0.4 < low < 0.5 < 0.6 < high < 0.7
+        assert (whole.get_yscale(), zoom.get_yscale()) == ("log", "linear")
+        assert len(zoom.lines) == len(whole.lines)
+    assert "below each panel its last 4 epochs on a linear scale" in figure.get_suptitle()

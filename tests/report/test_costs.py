@@ -1,0 +1,57 @@
+"""Costs in the records beside the paper's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from report.records import put_records, results_of
+from rkcnn.report.costs import check_costs, shorten
+
+
+@pytest.mark.parametrize(
+    ("table", "spec", "counts", "states"),
+    [
+        ("mnist", "ResNet@k=32", (52_234, 8_434_000), ("agrees", "agrees")),
+        ("mnist", "ResNet@k=32", (52_240, None), ("differs", "not counted")),
+        ("mnist", "DenseNet-2@k=32", (56_266, 8_650_000), ("slip", "agrees")),
+        ("mnist", "ODENet-abm@k=32", (52_938, 19_490_000), ("agrees", "agrees")),  # printed >19.49
+        ("mnist", "RKNet-radau3@k=32", (52_938, None), ("agrees", "-")),
+        ("mnist", "Identity@k=32", (33_674, None), ("-", "-")),
+        ("cifar100", "RKCNN-I-2_2_2@k=120", (1_964_020, 1_706_941_080), ("agrees", "agrees")),
+        ("cifar10", "RKCNN-I-2_2_2@k=120", (1_964_020, 1_706_941_080), ("differs", "agrees")),
+        ("scaling", "RKCNN-I-2_2_2@k=120", (1_931_530, 1_706_941_080), ("-", "-")),
+    ],
+)
+def test_states(tmp_path: Path, table: str, spec: str, counts: tuple[int, int | None], states: tuple[str, str]) -> None:
+    put_records(tmp_path, {spec: (0.01,)}, table, params=counts[0], paper_flops=counts[1])
+    seen = results_of(tmp_path, table)
+    row = next(row for row in seen.rows if row.spec == spec)
+    checks = check_costs(seen, row)
+    assert tuple(check.state for check in checks) == states
+    assert all(bool(check.why) == (check.state == "slip") for check in checks)
+
+
+def test_a_slip_is_shown_beside_what_was_counted(tmp_path: Path) -> None:
+    put_records(tmp_path, {"DenseNet-2@k=32": (0.004,)}, params=56_266, paper_flops=8_654_000)
+    seen = results_of(tmp_path)
+    params, flops = next(check_costs(seen, row) for row in seen.rows if row.results)
+    assert (params.text, params.remark) == ("56,266", "slip: paper 57.55 K")
+    assert (flops.text, flops.remark) == ("8.654 M", "")
+    absent, _ = check_costs(seen, seen.rows[0])
+    assert (absent.text, absent.remark) == ("34.86 K", "the paper's")
+
+
+def test_smoke_checks_tables_of_digits_alone(tmp_path: Path) -> None:
+    for table, spec, state in (
+        ("mnist", "ResNet@k=32", "agrees"),
+        ("cifar10", "ResNet@k=120_120_120", "not counted"),
+    ):
+        put_records(tmp_path, {spec: (0.5,)}, table, "smoke", params=52_234)
+        seen = results_of(tmp_path, table, "smoke")
+        assert next(check_costs(seen, row)[0].state for row in seen.rows if row.results) == state
+
+
+def test_short_counts() -> None:
+    assert [shorten(n) for n in (12, 52_234, 8_434_000, 1_706_941_080)] == ["12", "52.23 K", "8.43 M", "1.71 G"]

@@ -1,0 +1,46 @@
+"""An event is a line, whatever is in it; and training, as its reporter tells it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rkcnn.data.load import load
+from rkcnn.error import InputError
+from rkcnn.fit.recipe import recipe_of
+from rkcnn.record.run import Run
+from rkcnn.reproduce import events
+from rkcnn.reproduce.events import Event, Reporter, failure, read_event
+from rkcnn.run.side_by_side import Execution, train_together
+
+
+@given(st.integers(0, 100), st.floats(0, 1), st.none() | st.floats(0, 1), st.text())
+def test_an_event_is_a_line(run: int, fraction: float, error: float | None, text: str) -> None:
+    event = Event("advances", run, fraction, error, text)
+    assert len(event.to_json().splitlines()) == 1
+    assert read_event(event.to_json()) == event
+
+
+def test_a_failure_is_said_in_one_line() -> None:
+    assert failure(3, InputError("no room\n  on the disk")) == Event("fails", 3, message="no room on the disk")
+    assert failure(3, MemoryError()).message == "MemoryError"
+
+
+def test_a_run_is_reported_from_beginning_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "REPORT_SECONDS", 0.0)
+    run = Run("mnist-mini", "Identity@k=4", recipe_of("smoke", {"epochs": "2", "most_steps": "3"}), 0)
+    told: list[Event] = []
+    for _ in range(2):  # the second time it is found
+        result = train_together(
+            [run], *load("mnist-mini"), Execution(tmp_path, "cpu", "eager"), Reporter({run: 5}, told.append)
+        )[run]
+    assert {event.index for event in told} == {5}
+    assert [event.kind for event in told] == ["begins", *["advances"] * (len(told) - 3), "ends", "ends"]
+    assert told[0].fraction == 0
+    assert [event.fraction for event in told] == sorted(event.fraction for event in told)
+    assert {round(6 * event.fraction) for event in told} == set(range(7)), "every step of six"
+    assert told[-1] == told[-2] == Event("ends", 5, 1.0, result.error, "finished")
+    assert next(event for event in told if event.fraction > 0.5).error == result.epochs[0].held_out_error

@@ -1,0 +1,40 @@
+"""An option in a message: Python's spelling, and the command line's."""
+
+from __future__ import annotations
+
+import pytest
+
+from rkcnn.cli import main
+from rkcnn.error import InputError, with_flags
+
+
+@pytest.mark.parametrize(
+    ("python", "command_line"),
+    [
+        ("say `split=0.2`", "say --split 0.2"),
+        ("`skip_bad=True` would leave it out", "--skip-bad would leave it out"),
+        ("`skip_bad=False` given", "--no-skip-bad given"),
+        (
+            "name another folder with `data_dir=...` or $RKCNN_DATA",
+            "name another folder with --data-dir or $RKCNN_DATA",
+        ),
+        ("`mirror='no address'` is no address", "--mirror 'no address' is no address"),
+        ("give `again=True` or another `out=...`", "give --again or another --out"),
+        ("see `rkcnn data list`", "see `rkcnn data list`"),
+        ("no network `RKCNN-R-2@k=32`", "no network `RKCNN-R-2@k=32`"),
+        ("no `labels` in a=b", "no `labels` in a=b"),
+    ],
+)
+def test_an_option_has_two_spellings(python: str, command_line: str) -> None:
+    assert str(InputError(python)) == python
+    assert with_flags(python) == command_line
+
+
+def test_the_command_line_prints_its_own(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise InputError("photos has no test set; say\n`split=0.2`")
+
+    monkeypatch.setattr("rkcnn.cli.app", fail)
+    with pytest.raises(SystemExit, match="2"):
+        main([])
+    assert capsys.readouterr().err == "rkcnn: photos has no test set; say --split 0.2\n"

@@ -1,0 +1,89 @@
+"""A trained network on test images."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from digits import write_digits
+from rkcnn.error import InputError
+from rkcnn.record.result import read_result
+from rkcnn.use.evaluate import evaluate, load_tested_images, was_tested_with
+from rkcnn.use.images import load_images
+from rkcnn.use.load import load
+from rkcnn.use.result import TrainingResult
+from rkcnn.use.train import train
+from use.conftest import Arrays
+
+
+def test_every_way_to_name_a_model_gives_the_recorded_error(trained: TrainingResult, arrays: Arrays) -> None:
+    test = arrays[1]
+    for model in (trained, trained.folder, str(trained.folder), trained.folder / "weights.safetensors"):
+        assert evaluate(model, test).error == trained.error
+    found = evaluate(load(trained.folder), load_images(arrays)[1])
+    assert (found.error, found.images) == (trained.error, 50)
+    assert np.array(found.confusion).sum() == 50
+    assert found.interval[0] < found.error < found.interval[1]
+
+
+def test_the_callers_network_is_left_as_it_was(trained: TrainingResult, arrays: Arrays) -> None:
+    model = load(trained.folder)
+    model.network.train()
+    before = {name: value.clone() for name, value in model.network.state_dict().items()}
+    evaluate(model, arrays[1])
+    assert model.network.training
+    assert all(torch.equal(value, before[name]) for name, value in model.network.state_dict().items())
+
+
+def test_without_data_a_run_is_tested_with_its_own(tmp_path: Path) -> None:
+    data = write_digits(tmp_path / "mine.npz", 100, 40)
+    settings: dict[str, Any] = {"epochs": 1, "batch": 50, "out": tmp_path / "runs", "progress": False}
+    result = train("ResNet@k=4", data, **settings)
+    assert evaluate(result).error == result.error
+    held = train("ResNet@k=4", data, validation=20, **settings)
+    assert evaluate(held).images == 20
+    assert evaluate(held).error == held.error
+    assert evaluate(result, data).error == result.error
+
+    np.savez(tmp_path / "one.npz", x_train=np.zeros((60, 28, 28), np.uint8), y_train=np.arange(60) % 2)
+    split = train("ResNet@k=4", f"npz:{tmp_path / 'one.npz'}", split=0.5, **{**settings, "batch": 10})
+    assert evaluate(split).images == 30  # the record remembers the split
+    with pytest.raises(InputError, match=r"one\.npz is no longer what the run was tested with; give the `size=\.\.\.`"):
+        evaluate(split, split=0.4)
+
+    write_digits(tmp_path / "mine.npz", 100, 41)
+    with pytest.raises(InputError, match=r"mine\.npz is no longer what the run was tested with"):
+        evaluate(result)
+    assert evaluate(result, data).images == 41
+
+
+def test_images_are_told_by_their_checksum(trained: TrainingResult, arrays: Arrays) -> None:
+    record = read_result(trained.folder / "result.json")
+    training, test = load_images(arrays)
+    assert was_tested_with(record, test)
+    assert not was_tested_with(record, training)
+    assert was_tested_with(replace(record, data={}), training)  # an old record without checksums
+
+
+def test_what_cant_be_evaluated_gets_one_sentence(trained: TrainingResult, arrays: Arrays, tmp_path: Path) -> None:
+    record = read_result(trained.folder / "result.json")
+    with pytest.raises(InputError, match=r"tested with arrays, .* give `data=\(x, y\)`"):
+        load_tested_images(record)
+    shutil.copy(trained.folder / "weights.safetensors", tmp_path)
+    with pytest.raises(InputError, match="say which images to test with, as in `data='mnist'`"):
+        evaluate(tmp_path / "weights.safetensors")
+    with pytest.raises(InputError, match="data of type int given"):
+        evaluate(trained, 3)  # type: ignore[arg-type]
+    x, y = arrays[1]
+    with pytest.raises(InputError, match="it has images of 26 x 28, and the network was trained on images of 28 x 28"):
+        evaluate(trained, (x[:, 2:], y))
+    with pytest.raises(InputError, match="labels up to 10 given; the network has 10 classes"):
+        evaluate(trained, (x, y + 1))
+    with pytest.raises(InputError, match="given with mnist-mini; they are for folder:PATH"):
+        evaluate(trained, "mnist-mini", size=4)

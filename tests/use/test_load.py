@@ -1,0 +1,66 @@
+"""A trained network from its files."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from rkcnn.data.batches import Batches
+from rkcnn.data.images import Images
+from rkcnn.error import InputError
+from rkcnn.record.result import read_result
+from rkcnn.use.images import load_images
+from rkcnn.use.load import load
+from rkcnn.use.result import TrainingResult
+from use.conftest import Arrays
+
+
+def test_a_folder_and_its_weights_give_the_same(trained: TrainingResult, tmp_path: Path) -> None:
+    model = load(trained.folder)
+    assert (model.name, model.classes, model.channels, model.size) == (
+        "ResNet@k=4",
+        tuple("0123456789"),
+        1,
+        (28, 28),
+    )
+    assert model.result == read_result(trained.folder / "result.json")
+    shutil.copy(trained.folder / "weights.safetensors", tmp_path / "mine.safetensors")
+    alone = load(str(tmp_path / "mine.safetensors"))
+    assert alone.result is None
+    pairs = zip(alone.network.state_dict().values(), model.network.state_dict().values(), strict=True)
+    assert all(torch.equal(one, other) for one, other in pairs)
+    assert repr(model) == "<Classifier: ResNet@k=4, images of 28 x 28 x 1, 10 classes (0, 1, 2, ...)>"
+
+
+def test_it_normalises_as_training_does(trained: TrainingResult, arrays: Arrays) -> None:
+    model = load(trained.folder)
+    training, test = load_images(arrays)
+    assert (model.mean, model.std) == (training.mean, training.std)
+    batch = Batches(test, 50, seed=0, shuffle=False).at(0, 0)
+    torch.testing.assert_close(model.normalise(test.pixels), batch.pixels, atol=1e-5, rtol=1e-5)
+    np.testing.assert_array_equal(model(test.pixels).argmax(1), np.load(trained.folder / "predictions.npy"))
+
+
+def test_images_of_another_kind_are_refused(trained: TrainingResult, digits: tuple[Images, Images]) -> None:
+    model = load(trained.folder)
+    pixels = digits[0].pixels[:2]
+    for given in (pixels.float(), pixels[0], pixels.expand(2, 3, 28, 28)):
+        with pytest.raises(InputError, match=r"takes uint8 images of shape \(N, 1, height, width\)"):
+            model.normalise(given)
+
+
+def test_what_holds_no_network_gets_one_sentence(trained: TrainingResult, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none doesn't exist; give the folder of a finished run"):
+        load(tmp_path / "none")
+    with pytest.raises(InputError, match=r"holds no result\.json; give the folder of a finished run"):
+        load(tmp_path)
+    result = read_result(trained.folder / "result.json")
+    shutil.copy(trained.folder / "weights.safetensors", tmp_path)
+    (tmp_path / "result.json").write_bytes(replace(result, run=replace(result.run, spec="ResNet@k=8")).to_json())
+    with pytest.raises(InputError, match=r"holds ResNet@k=4, and the run beside it is of ResNet@k=8"):
+        load(tmp_path)

@@ -1,0 +1,58 @@
+"""What `rkcnn.train` prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rkcnn.use.progress import clock, count, percent
+from rkcnn.use.train import train
+from use.conftest import Arrays
+
+
+def test_a_run_is_described_and_followed(arrays: Arrays, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings: dict[str, Any] = {"epochs": 2, "batch": 50, "out": tmp_path}
+    result = train("ResNet@k=4", arrays, **settings)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "network   ResNet@k=4, 938 parameters"
+    assert lines[1] == f"data      {result.run.data}: 200 training and 50 test images, 10 classes, 28 x 28"
+    assert lines[2] == "recipe    mini,epochs=2,batch=50: 2 epochs of 4 steps of 50 images"
+    assert lines[3] == "device    cpu, fp32, eager"
+    last = result.epochs[-1]
+    assert lines[5].startswith(f"epoch 2/2  loss {last.loss:.4f}  train error {100 * last.error:.2f} %  test error ")
+    assert lines[5].endswith("  0:00 left")
+    assert lines[6] == f"test error {percent(result.error)}, in {result.folder}"
+
+    train("ResNet@k=4", arrays, **settings)
+    assert capsys.readouterr().out == (
+        f"already trained: error {percent(result.error)}, in {result.folder}; again=True trains it once more\n"
+    )
+    train("ResNet@k=4", arrays, **{**settings, "epochs": 3}, validation=20)
+    printed = capsys.readouterr().out
+    assert "validation error" in printed
+    assert "test error" not in printed
+
+
+def test_a_longer_run_says_where_it_continues(
+    arrays: Arrays, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train("ResNet@k=4", arrays, epochs=1, batch=50, out=tmp_path)
+    capsys.readouterr()
+    train("ResNet@k=4", arrays, epochs=2, batch=50, out=tmp_path)
+    lines = capsys.readouterr().out.splitlines()
+    assert "continues at epoch 2, step 1" in lines
+    assert [line[:9] for line in lines if line.startswith("epoch")] == ["epoch 2/2"]
+
+
+def test_a_run_that_diverges_says_so(arrays: Arrays, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        train("ResNet@k=4", arrays, epochs=9, batch=50, lr=1e4, weight_decay=1e3, out=tmp_path)
+        assert "diverged: the " in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_numbers_read_well() -> None:
+    assert (percent(0.0131), percent(None)) == ("1.31 %", "-")
+    assert (clock(5.4), clock(65), clock(3600 * 2 + 184)) == ("0:05", "1:05", "2:03:04")
+    assert (count(1, "epoch"), count(10_000, "image")) == ("1 epoch", "10,000 images")

@@ -1,0 +1,157 @@
+"""Training from Python."""
+
+from __future__ import annotations
+
+import os
+import signal
+import typing
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rkcnn.data.images import Images
+from rkcnn.data.sets import SETS
+from rkcnn.error import InputError
+from rkcnn.fit.recipe import RECIPES, Recipe, recipe_of
+from rkcnn.record.result import Epoch, Result
+from rkcnn.run.job import Job
+from rkcnn.run.observer import Observer
+from rkcnn.use.images import load_images
+from rkcnn.use.result import TrainingResult
+from rkcnn.use.train import DEFAULT_RECIPES, RecipeFields, change_recipe, default_recipe, train
+from use.conftest import Arrays
+
+TINY: dict[str, Any] = {"epochs": 1, "batch": 50, "progress": False}
+
+
+def test_arrays_are_trained_on(trained: TrainingResult) -> None:
+    assert trained.finished
+    assert trained.run.data.startswith("arrays-")
+    assert (trained.run.recipe.epochs, trained.run.recipe.batch) == (2, 50)
+    assert trained.folder.parts[-3:] == ("ResNet@k=4", "mini,epochs=2,batch=50", "seed-0")
+    assert (trained.folder / "weights.safetensors").exists()
+
+
+def test_images_and_validation_are_trained_on(digits: tuple[Images, Images], tmp_path: Path) -> None:
+    settings = {**TINY, "most_steps": 2, "out": tmp_path}
+    named = train("ResNet@k=4", "mnist-mini", **settings)
+    given = train("ResNet@k=4", digits, **settings, again=True)
+    assert (given.run, given.epochs[0].loss) == (named.run, named.epochs[0].loss)
+    held = train("ResNet@k=4", "mnist-mini", validation=100, **settings)
+    assert held.run.data == "mnist-mini~validation-100"
+    assert train("ResNet@k=4", digits[0].split(100), **settings) == held
+
+
+def test_any_field_of_a_recipe_is_a_keyword(arrays: Arrays, tmp_path: Path) -> None:
+    numbers: dict[str, Any] = {"lr": np.float32(0.5), "milestones": [1, 2], "flip": True, "seed": np.int64(3)}
+    result = train("ResNet@k=4", arrays, **TINY, **numbers, out=tmp_path)
+    assert result.run.recipe == recipe_of(
+        "mini", {"epochs": "1", "batch": "50", "lr": "0.5", "milestones": "1_2", "flip": "on"}
+    )
+    assert result.run.seed == 3
+    assert type(result.run.recipe.lr) is float
+
+
+def test_the_keywords_are_the_fields_of_a_recipe() -> None:
+    """So that editors and type checkers know them."""
+    kinds = typing.get_type_hints(Recipe)
+    kept = {field.name: kinds[field.name] for field in fields(Recipe)}
+    for name in ("name", "epochs", "batch", "lr"):
+        del kept[name]
+    assert typing.get_type_hints(RecipeFields) == kept
+
+
+def test_a_recipe_may_be_given_as_such() -> None:
+    assert change_recipe("fast-cifar", {}) == RECIPES["fast-cifar"]
+    assert change_recipe(RECIPES["mini"], {"epochs": 3}) == recipe_of("mini", {"epochs": "3"})
+
+
+def test_a_data_set_has_a_default_recipe(digits: tuple[Images, Images], arrays: Arrays) -> None:
+    assert set(DEFAULT_RECIPES) <= set(SETS)
+    assert set(DEFAULT_RECIPES.values()) <= set(RECIPES)
+    assert default_recipe("cifar10") == default_recipe((replace(digits[0], name="cifar10"), digits[1])) == "fast-cifar"
+    assert default_recipe("mnist-mini") == default_recipe(digits) == "mini"
+    assert default_recipe(arrays) == default_recipe("folder:photos") == "mini"
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"epoch": 3}, r"train has no argument and a recipe no field 'epoch' \(did you mean epochs\?\)"),
+        ({"epochs": "3"}, r"`epochs='3'` given; it must be a whole number"),
+        ({"epochs": 0}, "epochs=0 given; it must be from 1"),
+        ({"epochs": True}, "`epochs=True` given"),
+        ({"lr": "fast"}, "it must be a number"),
+        ({"flip": 1}, "it must be True or False"),
+        ({"schedule": None, "precision": 16}, "it must be text"),
+        ({"milestones": 3}, "it must be a tuple of whole numbers"),
+        ({"milestones": (1.5,)}, "it must be a whole number"),
+        ({"recipe": "min"}, r"no recipe 'min' \(did you mean mini\?\)"),
+        ({"recipe": 3}, "a recipe of type int given"),
+        ({"seed": -1}, "`seed=-1` given; a seed is a whole number"),
+        ({"seed": 0.5}, r"`seed=0\.5` given"),
+        ({"network": 3}, "train builds the network itself from a name"),
+        ({"network": "RKCN-R-2@k=32"}, "RKCN"),
+        ({"device": "toaster"}, "no device 'toaster' here"),
+        ({"engine": "warp"}, "engines are"),
+        ({"validation": 10_000}, "give 1 to 9999"),
+        ({"data": "mnst"}, "did you mean mnist"),
+        ({"size": 8}, "size, split or skip_bad given with mnist-mini"),
+    ],
+)
+def test_bad_settings_get_one_sentence_of_python(tmp_path: Path, settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError, match=says) as error:
+        train(**{"network": "ResNet@k=4", "out": tmp_path, "progress": False, **settings})
+    assert "--" not in str(error.value)
+
+
+def test_it_prints_unless_it_is_told_not_to(arrays: Arrays, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train("ResNet@k=4", arrays, epochs=1, batch=50, out=tmp_path)
+    assert "epoch 1/1  loss " in capsys.readouterr().out
+    train("ResNet@k=4", arrays, **TINY, out=tmp_path / "quiet")
+    assert capsys.readouterr().out == ""
+
+
+def test_an_observer_is_told_instead(arrays: Arrays, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    class Count(Observer):
+        told: list[str]
+
+        def __init__(self) -> None:
+            self.told = []
+
+        def epoch_done(self, job: Job, epoch: Epoch) -> None:
+            self.told.append(f"epoch {epoch.number}")
+
+        def run_ended(self, job: Job, result: Result) -> None:
+            self.told.append(result.status)
+
+    count = Count()
+    train("ResNet@k=4", arrays, epochs=2, batch=50, out=tmp_path, observer=count)
+    assert count.told == ["epoch 0", "epoch 1", "finished"]
+    assert capsys.readouterr().out == ""
+
+
+def test_ctrl_c_keeps_the_run(arrays: Arrays, tmp_path: Path) -> None:
+    class Interrupt(Observer):
+        def steps_done(self, jobs: Sequence[Job]) -> None:
+            if jobs[0].trainer.epoch == 1:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    settings: dict[str, Any] = {"epochs": 3, "batch": 50, "out": tmp_path}
+    with pytest.raises(KeyboardInterrupt):
+        train("ResNet@k=4", arrays, **settings, observer=Interrupt())
+    assert list(tmp_path.rglob("checkpoint-*.json"))
+    continued = train("ResNet@k=4", arrays, **settings, progress=False)
+    whole = train("ResNet@k=4", arrays, **{**settings, "out": tmp_path / "whole"}, progress=False)
+    assert [epoch.loss for epoch in continued.epochs] == [epoch.loss for epoch in whole.epochs]
+
+
+def test_other_arrays_are_another_run(arrays: Arrays, tmp_path: Path, trained: TrainingResult) -> None:
+    (x, y), test = arrays
+    other = train("ResNet@k=4", ((x[:150], y[:150]), test), **TINY, out=tmp_path)
+    assert other.run.data != trained.run.data
+    assert load_images(((x[:150], y[:150]), test))[0].name == other.run.data
