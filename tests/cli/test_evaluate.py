@@ -111,8 +111,8 @@ def test_images_loaded_in_another_way_are_refused(rkcnn: Run, tmp_path: Path, di
         main(["train", "ResNet@k=4", "--data", data, "--split", "0.3", "--set", "epochs=1", "--out", str(out)])
     run = str(next(out.rglob("result.json")).parent)
     says = (
-        f"{data} as it is loaded now isn't what the run was evaluated on: give the --size, --split and --skip-bad "
-        "of its training, or, if its files have changed, --data to evaluate it on other images"
+        f"{data} is no longer what the run was tested with; give the --size, --split and --skip-bad of its training "
+        "or, if its files have changed, name the images to test with, as in --data"
     )
     code, said, err = rkcnn("evaluate", run, "--split", "0.5")
     assert code == 2
@@ -143,7 +143,7 @@ def test_weights_alone_need_a_set(rkcnn: Run, run: Path) -> None:
     (run / "result.json").unlink()
     code, _, err = rkcnn("evaluate", str(run / "weights.safetensors"))
     assert code == 2
-    assert "say --data SET" in err
+    assert "say which images, as in --data 'mnist'" in err
     assert rkcnn("evaluate", str(run / "weights.safetensors"), "--data", "mnist-mini")[0] == 0
 
 
@@ -173,8 +173,8 @@ def refused(answer: tuple[int, str, str], says: str) -> None:
 
 
 def test_a_folder_without_a_result(rkcnn: Run, tmp_path: Path) -> None:
-    refused(rkcnn("evaluate", str(tmp_path)), "holds no result.json; give a finished run's folder")
-    refused(rkcnn("evaluate", str(tmp_path / "no")), "doesn't exist; give a run's folder")
+    refused(rkcnn("evaluate", str(tmp_path)), "holds no result.json; give the folder of a finished run")
+    refused(rkcnn("evaluate", str(tmp_path / "no")), "doesn't exist; give the folder of a finished run")
 
 
 def test_a_checkpoint(rkcnn: Run, run: Path) -> None:
@@ -190,13 +190,13 @@ def test_weights_of_another_network(rkcnn: Run, run: Path) -> None:
     save_file(state, path, ModelCard.of("ResNet@k=4", images).as_metadata())
     result = (run / "result.json").read_text()
     (run / "result.json").write_text(result.replace("ResNet@k=4", "ResNet@k=8"))
-    refused(rkcnn("evaluate", str(run)), "holds ResNet@k=4, but the result beside it is of ResNet@k=8")
+    refused(rkcnn("evaluate", str(run)), "holds ResNet@k=4, and the run beside it is of ResNet@k=8")
 
 
 def test_a_run_that_diverged(rkcnn: Run, run: Path) -> None:
     path = run / "result.json"
     path.write_text(json.dumps({**json.loads(path.read_bytes()), "status": "diverged: at step 3"}))
-    refused(rkcnn("evaluate", str(run)), "holds no weights to evaluate: the run diverged: at step 3")
+    refused(rkcnn("evaluate", str(run)), "holds no weights: the run diverged: at step 3")
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,6 @@ import pytest
 import torch
 
 from digits import write_digits
-from rkcnn.data.load import load
 from rkcnn.error import InputError
 from rkcnn.fit.recipe import recipe_of
 from rkcnn.record.result import Epoch, Result, Stretch
@@ -30,7 +27,7 @@ from rkcnn.record.source import Source, current_source, source_hash
 from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
 from rkcnn.run.signals import Stopped
-from rkcnn.run.train import name_images, train, train_one
+from rkcnn.run.train import train
 
 SPEC = "RKCNN-R-2@k=4"
 CHANGES = {"epochs": "3", "batch": "64", "lr": "0.05", "milestones": "2", "drop_last": "off"}
@@ -136,24 +133,6 @@ def test_a_start_that_finished_no_epoch_leaves_no_stretch(
             go(digits, tmp_path, observer=StopAtOnce())
     (stretch,) = go(digits, tmp_path).stretches
     assert (stretch.epochs, stretch.source) == (3, source_hash())
-
-
-def test_images_can_be_given_themselves(digits: str, tmp_path: Path) -> None:
-    """They are named by what they are: the same images are the same run, others are not."""
-    training, test = load(digits)
-    result = train(SPEC, (training, test), recipe_of("mini", CHANGES), out=tmp_path)[0]
-    assert re.fullmatch("arrays:[0-9a-f]{12}", result.run.data)
-    by_name = go(digits, tmp_path)
-    assert [e.loss for e in result.epochs] == [e.loss for e in by_name.epochs]
-    count = Count()
-    train(SPEC, load(digits), recipe_of("mini", CHANGES), out=tmp_path, observer=count)
-    assert count.epochs == 0
-    fewer = replace(training, pixels=training.pixels[:-1], labels=training.labels[:-1])
-    assert name_images(fewer, test) != result.run.data
-    relabelled = replace(training, labels=training.labels.flip(0))
-    assert name_images(relabelled, test) != result.run.data
-    validated = train(SPEC, (training, test), recipe_of("mini", CHANGES), out=tmp_path, validation=80)[0]
-    assert validated.run.data == f"{result.run.data}~validation-80"
 
 
 def test_what_could_not_be_compiled_is_in_the_first_lines_and_in_the_record(
@@ -282,15 +261,6 @@ def test_a_run_that_goes_on_has_its_whole_time_and_says_whose_source(
 def test_it_can_be_called_from_another_thread(digits: str, tmp_path: Path) -> None:
     with ThreadPoolExecutor() as pool:
         assert pool.submit(go, digits, tmp_path, changes={"epochs": "1"}).result().finished
-
-
-def test_ctrl_c_is_pythons_own_to_a_caller(digits: str, tmp_path: Path) -> None:
-    class Interrupt(Observer):
-        def epoch_done(self, job: Job, epoch: Epoch) -> None:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    with pytest.raises(KeyboardInterrupt):
-        train_one(SPEC, digits, recipe_of("mini", CHANGES), out=tmp_path, observer=Interrupt())
 
 
 def test_more_epochs_go_on_where_the_schedule_allows(digits: str, tmp_path: Path) -> None:

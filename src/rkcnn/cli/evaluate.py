@@ -13,12 +13,10 @@ from cyclopts import Parameter
 from rkcnn.cli.data import FromSources, OwnImages
 from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.error import InputError
-from rkcnn.run_folder import RESULT, WEIGHTS
 
 if TYPE_CHECKING:
     from rkcnn.data.images import Images
     from rkcnn.evaluation.metrics import Metrics, Mistake
-    from rkcnn.record.result import Result
 
 SHOWN_MISTAKES = 48  # on the contact sheet
 SHOWN_PAIRS = 5  # of classes that are confused most often
@@ -50,46 +48,31 @@ def evaluate(
     json_
         Print the metrics as JSON instead of tables.
     """
+    from rkcnn.data.load import load as load_data
+    from rkcnn.data.progress import Progress
+    from rkcnn.use.evaluate import load_tested_images, measure_on, was_tested_with
+    from rkcnn.use.load import find_weights, load
+
     weights, result = find_weights(run)
     if data is None and result is None:
-        raise InputError(f"{run} has no result.json beside it that names its data; say --data SET")
-
-    from rkcnn.data.load import load
-    from rkcnn.data.progress import Progress
-    from rkcnn.evaluation.metrics import measure
-    from rkcnn.evaluation.predictor import Predictor
-    from rkcnn.evaluation.weights import read_weights
-    from rkcnn.run.device import pick_device, set_precision
-
-    chosen = pick_device(device)
-    network, card = read_weights(weights)
-    if result is not None and result.run.spec != card.network:
-        raise InputError(f"{weights} holds {card.network}, but the result beside it is of {result.run.spec}")
-    full_name = data or (result.run.data if result else "")
-    name, _, validation = full_name.partition("~validation-")
-    if data is None and own == OwnOptions() and result is not None:
-        own = OwnOptions(**result.data.get("own", {}))  # the images are read as they were for training
-    training, images = load(name, sources, own, Progress(sys.stderr))
-    if validation:
-        _, images = training.split(int(validation))
-    same = result is not None and has_same_images(result, full_name, images)
-    if data is None and not same:
-        raise InputError(
-            f"{full_name} as it is loaded now isn't what the run was evaluated on: give the --size, --split and "
-            "--skip-bad of its training, or, if its files have changed, --data to evaluate it on other images"
-        )
-    images = card.prepare(images)
-    precision = result.run.recipe.precision if result else "fp32"
-    set_precision(precision)
-    logits = Predictor(images, chosen, precision).logits(network.to(chosen))
-    metrics = measure(logits, images.labels, len(images.classes))
-    pictures, notes = save_pictures(metrics, images, card.network, output or weights.parent)
+        raise InputError(f"{run} has no result beside it that names its data; say which images, as in `data='mnist'`")
+    classifier = load(run)
+    progress = Progress(sys.stderr)
+    if data is not None:
+        full_name, (_, images) = data, load_data(data, sources, own, progress)
+    else:
+        assert result is not None
+        images = load_tested_images(result, sources, None if own == OwnOptions() else own, progress)
+        full_name = result.run.data
+    same = result is not None and full_name == result.run.data and was_tested_with(result, images)
+    metrics = measure_on(classifier, images, device)
+    pictures, notes = save_pictures(metrics, images, classifier.name, output or weights.parent)
     if json_:
-        about = {"weights": str(weights), "network": card.network, "data": full_name, "classes": images.classes}
+        about = {"weights": str(weights), "network": classifier.name, "data": full_name, "classes": images.classes}
         values = {**about, **metrics.as_dict(), "pictures": [str(path) for path in pictures]}
         print(json.dumps(with_null(values), indent=1))
         return
-    print(f"network      {card.network}, from {weights}")
+    print(f"network      {classifier.name}, from {weights}")
     print(f"data         {images.name}, {images.part}: {len(images):,} images")
     print_metrics(metrics, images.classes)
     if result is not None and result.error is not None and same:
@@ -97,29 +80,6 @@ def evaluate(
         print(f"recorded     {100 * result.error:.2f} % when it was trained{'' if agrees else ': NOT THE SAME'}")
     for line in (*(f"wrote        {path}" for path in pictures), *notes):
         print(line)
-
-
-def find_weights(run: Path) -> tuple[Path, Result | None]:
-    """Return the weight file that a run's folder or a path names, and the result beside it."""
-    from rkcnn.record.result import read_result
-
-    folder = run if run.is_dir() else run.parent
-    beside = folder / RESULT
-    result = read_result(beside) if beside.exists() else None
-    if not run.is_dir():
-        if not run.exists():
-            raise InputError(f"{run} doesn't exist; give a run's folder or its weights.safetensors (see `rkcnn runs`)")
-        return run, result
-    if result is None:
-        raise InputError(f"{run} holds no result.json; give a finished run's folder (see `rkcnn runs`)")
-    if not result.finished:
-        raise InputError(f"{run} holds no weights to evaluate: the run {result.status}")
-    return folder / WEIGHTS, result
-
-
-def has_same_images(result: Result, full_name: str, images: Images) -> bool:
-    """Return whether a run was evaluated on these images, by their name and, where it is recorded, their checksum."""
-    return (full_name, images.pixels_sha256) == (result.run.data, result.data.get("test_sha256", images.pixels_sha256))
 
 
 def with_null(value: Any) -> Any:

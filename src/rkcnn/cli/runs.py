@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,7 +42,9 @@ def runs(
     found = sorted([*results, *find_begun_runs(from_)], key=lambda pair: pair[0])
     readable = [run for _, run in found if not isinstance(run, InputError)]
     if json_:
-        whole = [{"folder": str(folder), **asdict(result)} for folder, result in results if isinstance(result, Result)]
+        whole = [
+            {"folder": str(folder), **result.as_dict()} for folder, result in results if isinstance(result, Result)
+        ]
         print(json.dumps(whole, indent=1))
     elif readable:
         print_table([row_of(run) for run in readable])

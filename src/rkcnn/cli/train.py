@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -117,7 +116,7 @@ def train(
     if first:
         folders = [shown.folders[result.run.seed] for result in results]
         if json_:
-            found = [{"folder": str(f), **asdict(r)} for f, r in zip(folders, results, strict=True)]
+            found = [{"folder": str(f), **r.as_dict()} for f, r in zip(folders, results, strict=True)]
             print(json.dumps(found, indent=1))
         else:
             for line in summarise_runs(results, folders):

@@ -88,7 +88,7 @@ def load_checkpoint(folder: Path, trainer: Trainer, identity: Json) -> tuple[Jso
         shapes, wanted = ({name: value.shape for name, value in each.items()} for each in (tensors, own))
         if facts.get("schema") == SCHEMA and facts["identity"] != identity:
             difference = _differences(facts["identity"], identity)
-            raise InputError(f"{path} is of another run ({difference}); remove it or name another folder (out)")
+            raise InputError(f"{path} is of another run ({difference}); remove it or name another `out=...`")
         if facts.get("schema") != SCHEMA or shapes != wanted:
             raise InputError(f"{path} was made by another version of rkcnn; remove it to start anew")
         with torch.no_grad():

@@ -43,7 +43,7 @@ def find_state(run: Run, out: Path, store: Path | None = None) -> Result | str:
         places = (out,) if store is None else (out, store)
         return BEGUN if any(find_checkpoints(place / run.folder) for place in places) else NEW
     except OSError as error:
-        raise InputError(f"{folder} can't be looked into: {error.strerror}; name another folder (out)") from None
+        raise InputError(f"{folder} can't be looked into: {error.strerror}; name another `out=...`") from None
 
 
 def find_begun_runs(top: Path) -> Iterator[tuple[Path, BegunRun | InputError]]:

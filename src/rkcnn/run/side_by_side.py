@@ -96,9 +96,9 @@ def _claim_folder(run: Run, folder: Path, content: dict[str, str], again: bool, 
         return None
     result = read_result(path)
     if result.run != run:
-        raise InputError(f"{path} is not of {run.folder}; name another folder (out) or repeat it (again)")
+        raise InputError(f"{path} is not of {run.folder}; name another `out=...` or give `again=True`")
     if any(result.data.get(name, value) != value for name, value in content.items()):
-        raise InputError(f"{folder} holds a result of other images; name another folder (out) or repeat it (again)")
+        raise InputError(f"{folder} holds a result of other images; name another `out=...` or give `again=True`")
     return result
 
 

@@ -46,6 +46,11 @@ def evaluate(
         model = model.folder
     classifier = model if isinstance(model, Classifier) else load(model)
     images = _find_images(classifier, data, OwnOptions(size, split, skip_bad))
+    return measure_on(classifier, images, device)
+
+
+def measure_on(classifier: Classifier, images: Images, device: str) -> Metrics:
+    """Measure a trained network on these images, normalised as those it was trained on."""
     card = ModelCard(
         classifier.name, classifier.channels, classifier.size, classifier.classes, classifier.mean, classifier.std
     )
