@@ -74,7 +74,7 @@ def torchvision_pipeline(images: Images, epoch: int) -> Iterator[Batch]:
             transforms.Normalize(images.mean, images.std),
         ]
     )
-    pictures = [Image.fromarray(pixels.permute(1, 2, 0).numpy()) for pixels in images.pixels]
+    pictures = [Image.fromarray(pixels.permutation_test(1, 2, 0).numpy()) for pixels in images.pixels]
     for indices in torch.randperm(COUNT, generator=torch.Generator().manual_seed(epoch)).split(SIZE):
         done = [(transform(pictures[index]), int(images.labels[index])) for index in indices.tolist()]
         yield Batch(torch.stack([picture for picture, _ in done]), torch.tensor([label for _, label in done]))

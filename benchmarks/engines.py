@@ -18,7 +18,7 @@ import torch
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
 from rkcnn.fit.engine import Engine, Graph
-from rkcnn.fit.recipe import Recipe, recipe_of
+from rkcnn.fit.recipe import Recipe, find_recipe
 from rkcnn.fit.trainer import Trainer
 from rkcnn.model.create import create_model
 from rkcnn.model.spec import parse
@@ -55,7 +55,7 @@ def advance(engines: Sequence[Engine], steps: int) -> float:
 
 def main(spec: str = "RKCNN-R-2@k=32", chosen: str = "paper-mnist", place: str = "auto") -> None:
     device = pick_device(place)
-    recipe = recipe_of(chosen)
+    recipe = find_recipe(chosen)
     set_precision(recipe.precision)
     images, _ = load("mnist-mini")
     if "@" not in spec or parse(spec).periods > 1:

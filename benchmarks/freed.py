@@ -13,11 +13,11 @@ import sys
 CHILD = """
 import sys, tempfile, rkcnn
 from rkcnn.run.device import keep_freed_memory
-from rkcnn.fit.recipe import recipe_of
+from rkcnn.fit.recipe import find_recipe
 if sys.argv[1] == "kept":
     keep_freed_memory()
 with tempfile.TemporaryDirectory() as out:
-    result = rkcnn.train(recipe=recipe_of("mini", {"epochs": "2"}), device="cpu", out=out)
+    result = rkcnn.train(recipe=find_recipe("mini", {"epochs": "2"}), device="cpu", out=out)
 print(result.images_per_second, result.peak_bytes)
 """
 

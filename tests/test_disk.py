@@ -13,14 +13,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from rkcnn.disk import HOLDER, DiskError, Locked, locked, open_file, write_whole, writing_to
+from rkcnn.disk import LOCK_HOLDER, DiskError, FolderLocked, lock_folder, open_file, write_atomically, writing_to
 from rkcnn.error import InputError
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from rkcnn.disk import locked
-with locked(Path(sys.argv[1])):
+from rkcnn.disk import lock_folder
+with lock_folder(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -40,12 +40,12 @@ def test_what_cannot_be_opened_is_a_sentence(tmp_path: Path) -> None:
 
 def test_write_whole_replaces_all_or_nothing(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    write_whole(path, b"one")
-    write_whole(path, b"two")
+    write_atomically(path, b"one")
+    write_atomically(path, b"two")
     assert path.read_bytes() == b"two"
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
     with pytest.raises(DiskError, match=r"can't write to .*; name another folder"):
-        write_whole(tmp_path / "missing" / "file", b"three")
+        write_atomically(tmp_path / "missing" / "file", b"three")
 
 
 def test_refused_while_the_other_lives_and_free_when_it_is_killed(tmp_path: Path) -> None:
@@ -55,13 +55,13 @@ def test_refused_while_the_other_lives_and_free_when_it_is_killed(tmp_path: Path
     with other.stdout:
         try:
             assert other.stdout.readline() == "held\n"
-            with pytest.raises(InputError, match=f"process {other.pid} is training in"), locked(folder):
+            with pytest.raises(InputError, match=f"process {other.pid} is training in"), lock_folder(folder):
                 pass
         finally:
             other.kill()
             other.wait()
     for _ in range(2):  # free after the death, and again after use
-        with locked(folder):
+        with lock_folder(folder):
             pass
 
 
@@ -75,11 +75,11 @@ def test_the_second_waits_and_says_so_once(tmp_path: Path) -> None:
         waits.set()
 
     def second() -> None:
-        with locked(tmp_path, name=".own.lock", on_wait=note):
+        with lock_folder(tmp_path, name=".own.lock", on_wait=note):
             events.append("second in")
 
     thread = threading.Thread(target=second)
-    with locked(tmp_path, name=".own.lock", on_wait=note):
+    with lock_folder(tmp_path, name=".own.lock", on_wait=note):
         thread.start()
         assert waits.wait(60)
         events.append("first out")
@@ -89,26 +89,33 @@ def test_the_second_waits_and_says_so_once(tmp_path: Path) -> None:
 
 
 def test_locks_of_other_names_are_other_locks(tmp_path: Path) -> None:
-    with locked(tmp_path, name=".one.lock"), locked(tmp_path, name=".two.lock"):
+    with lock_folder(tmp_path, name=".one.lock"), lock_folder(tmp_path, name=".two.lock"):
         assert {path.name for path in tmp_path.iterdir()} == {".one.lock", ".two.lock"}
 
 
 def test_a_folder_that_cant_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DiskError, match=r"name another `out=\.\.\.`"), locked(tmp_path / "file" / "run"):
+    with pytest.raises(DiskError, match=r"name another `out=\.\.\.`"), lock_folder(tmp_path / "file" / "run"):
         pass
 
 
 def test_the_remedy_is_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"; name another store$"), locked(tmp_path / "file", "name another store"):
+    with (
+        pytest.raises(InputError, match=r"; name another store$"),
+        lock_folder(tmp_path / "file", "name another store"),
+    ):
         pass
 
 
 def test_the_driver_is_named_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that is stopped is replaced, so it is of no use to name it."""
-    monkeypatch.setenv(HOLDER, "4321")
-    with locked(tmp_path), pytest.raises(Locked, match=r"^process 4321 is training in") as refused, locked(tmp_path):
+    monkeypatch.setenv(LOCK_HOLDER, "4321")
+    with (
+        lock_folder(tmp_path),
+        pytest.raises(FolderLocked, match=r"^process 4321 is training in") as refused,
+        lock_folder(tmp_path),
+    ):
         pass
     assert (refused.value.holder, refused.value.folder) == ("process 4321", tmp_path)
 
@@ -122,9 +129,9 @@ def test_a_file_system_without_locks_is_no_other_process(
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     says = rf"^can't lock .*: its file system can't lock files \({os.strerror(number)}\); name another `out=\.\.\.`$"
-    with pytest.raises(InputError, match=says) as refused, locked(tmp_path):
+    with pytest.raises(InputError, match=says) as refused, lock_folder(tmp_path):
         pass
-    assert not isinstance(refused.value, Locked)
+    assert not isinstance(refused.value, FolderLocked)
 
 
 def test_a_full_disk_takes_no_number_and_the_folder_is_held_all_the_same(
@@ -135,7 +142,11 @@ def test_a_full_disk_takes_no_number_and_the_folder_is_held_all_the_same(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", full)
-        with locked(tmp_path), pytest.raises(InputError, match=r"^another process is training in"), locked(tmp_path):
+        with (
+            lock_folder(tmp_path),
+            pytest.raises(InputError, match=r"^another process is training in"),
+            lock_folder(tmp_path),
+        ):
             pass
 
 
@@ -153,8 +164,12 @@ def test_windows_locks_one_byte_beyond_the_number(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("rkcnn.disk.sys", SimpleNamespace(platform="win32"))
     monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(locking=locking, LK_NBLCK=2))
     monkeypatch.setattr(fcntl, "flock", None)
-    with locked(tmp_path), pytest.raises(Locked, match=f"^process {os.getpid()} is training in"), locked(tmp_path):
+    with (
+        lock_folder(tmp_path),
+        pytest.raises(FolderLocked, match=f"^process {os.getpid()} is training in"),
+        lock_folder(tmp_path),
+    ):
         pass
     assert {place for _, place in held} == {1 << 20}
-    write_whole(tmp_path / "file", b"one")
+    write_atomically(tmp_path / "file", b"one")
     assert (tmp_path / "file").read_bytes() == b"one"

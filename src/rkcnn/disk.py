@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from rkcnn.error import InputError
 
-HOLDER = "RKCNN_HOLDER"  # set for a worker: the number of its driver, which is the process to stop
+LOCK_HOLDER = "RKCNN_HOLDER"  # set for a worker: the number of its driver, which is the process to stop
 _REASONS = {
     errno.EROFS: "it is on a read-only file system",
     errno.EACCES: "permission is denied",
@@ -32,7 +32,7 @@ class DiskError(InputError):
     """A file or folder can't be written."""
 
 
-class Locked(InputError):
+class FolderLocked(InputError):
     """Another process has locked that folder."""
 
     def __init__(self, holder: str, folder: Path) -> None:
@@ -58,7 +58,7 @@ def open_file(path: Path) -> BinaryIO:
         raise InputError(f"{path}: can't be read ({error.strerror})") from None
 
 
-def write_whole(path: Path, content: bytes, remedy: str = "name another folder") -> None:
+def write_atomically(path: Path, content: bytes, remedy: str = "name another folder") -> None:
     """Write all of `content` or nothing: to a temporary name, synced to the disk, then renamed."""
     part = path.with_name(f".{path.name}.part")
     with writing_to(path, remedy):
@@ -79,7 +79,7 @@ def write_whole(path: Path, content: bytes, remedy: str = "name another folder")
 
 
 @contextmanager
-def locked(
+def lock_folder(
     folder: Path,
     remedy: str = "name another `out=...`",
     *,
@@ -89,8 +89,8 @@ def locked(
     """Hold the lock file `name` in `folder`, which is made if it doesn't exist.
 
     The operating system frees the lock when the process ends, also if it is killed. If another process holds it, the
-    call raises `Locked`; with `on_wait` it waits instead, after calling `on_wait` once with a sentence that says so.
-    `remedy` ends the message about a folder that can't be written or locked.
+    call raises `FolderLocked`; with `on_wait` it waits instead, after calling `on_wait` once with a sentence that says
+    so. `remedy` ends the message about a folder that can't be written or locked.
     """
     path = folder / name
     with writing_to(folder, remedy):
@@ -102,7 +102,7 @@ def locked(
             number = _read_number(file)
             holder = f"process {number}" if number else "another process"
             if on_wait is None:
-                raise Locked(holder, folder)
+                raise FolderLocked(holder, folder)
             if not waiting:
                 on_wait(f"waiting for {holder}, which has locked {path}")
             waiting = True
@@ -110,7 +110,7 @@ def locked(
         with suppress(OSError):  # on a full disk the lock holds without the number
             os.ftruncate(file, 0)
             os.lseek(file, 0, os.SEEK_SET)
-            os.write(file, os.environ.get(HOLDER, str(os.getpid())).encode())
+            os.write(file, os.environ.get(LOCK_HOLDER, str(os.getpid())).encode())
         yield
     finally:
         os.close(file)

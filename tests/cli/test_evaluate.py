@@ -17,7 +17,7 @@ from scipy.stats import binomtest
 
 from rkcnn.cli import main
 from rkcnn.data.load import load
-from rkcnn.evaluation.weights import ModelCard
+from rkcnn.evaluation.weights import NetworkDescription
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -70,7 +70,7 @@ def test_json_agrees_with_the_predictions_beside_the_run(rkcnn: Run, run: Path, 
 def test_json_has_null_where_a_number_is_not_finite(rkcnn: Run, run: Path) -> None:
     path = run / "weights.safetensors"
     state = {name: torch.full_like(value, torch.nan) for name, value in load_file(path).items()}
-    save_file(state, path, ModelCard.of("ResNet@k=4", load("mnist-mini")[0]).as_metadata())
+    save_file(state, path, NetworkDescription.of("ResNet@k=4", load("mnist-mini")[0]).as_metadata())
     code, out, _ = rkcnn("evaluate", str(run), "--json")
     assert code == 0
 
@@ -185,9 +185,9 @@ def test_a_checkpoint(rkcnn: Run, run: Path) -> None:
 def test_weights_of_another_network(rkcnn: Run, run: Path) -> None:
     images, path = load("mnist-mini")[0], run / "weights.safetensors"
     state = load_file(path)
-    save_file(state, path, ModelCard.of("ResNet@k=8", images).as_metadata())
+    save_file(state, path, NetworkDescription.of("ResNet@k=8", images).as_metadata())
     refused(rkcnn("evaluate", str(run)), "says that it holds ResNet@k=8, but its weights are of another network")
-    save_file(state, path, ModelCard.of("ResNet@k=4", images).as_metadata())
+    save_file(state, path, NetworkDescription.of("ResNet@k=4", images).as_metadata())
     result = (run / "result.json").read_text()
     (run / "result.json").write_text(result.replace("ResNet@k=4", "ResNet@k=8"))
     refused(rkcnn("evaluate", str(run)), "holds ResNet@k=4, and the run beside it is of ResNet@k=8")

@@ -16,14 +16,14 @@ from outcome import outcome
 from rkcnn.cli import run_progress
 from rkcnn.cli.run_progress import RunProgress, describe_job
 from rkcnn.fit.ranks import Ranks
-from rkcnn.fit.recipe import recipe_of
+from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.run import Run
 from rkcnn.run.job import Job, start_job
 
 
 def job_of(folder: Path, **changes: str) -> Job:
     """70 images: a batch of 64 and one of 6."""
-    recipe = recipe_of("mini", {"epochs": "3", "batch": "64", "drop_last": "off", **changes})
+    recipe = find_recipe("mini", {"epochs": "3", "batch": "64", "drop_last": "off", **changes})
     images = digits(70)
     run = Run("mnist-mini", "ResNet@k=4", recipe, 0)
     return start_job(run, folder, images, images, torch.device("cpu"), "eager", Ranks())[0]

@@ -9,11 +9,11 @@ from rich.console import Console
 
 from rkcnn.cli import table_progress as module
 from rkcnn.cli.table_progress import TableProgress
-from rkcnn.fit.recipe import recipe_of
+from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.run import Run
 from rkcnn.reproduce.events import Event
 
-RUNS = [Run("mnist-mini", spec, recipe_of("smoke"), 0) for spec in ("ResNet@k=4", "RKCNN-R-2@k=4", "Identity@k=4")]
+RUNS = [Run("mnist-mini", spec, find_recipe("smoke"), 0) for spec in ("ResNet@k=4", "RKCNN-R-2@k=4", "Identity@k=4")]
 
 
 class Clock:

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from rkcnn.cli.run_progress import RunProgress
 from rkcnn.data.load import load
-from rkcnn.fit.recipe import recipe_of
+from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.source import source_hash
 from rkcnn.run.job import Job
 from rkcnn.run.train import train
@@ -224,7 +224,7 @@ def test_a_terminal_of_80_columns_shows_it_all(
         train(
             "ResNet@k=4",
             digits,
-            recipe_of("mini", {"epochs": "20"}),
+            find_recipe("mini", {"epochs": "20"}),
             (0, 1)[: 1 + several],
             out=tmp_path,
             observer=shown,

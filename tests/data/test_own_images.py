@@ -16,7 +16,7 @@ from rkcnn.data import own_images
 from rkcnn.data.load import load
 from rkcnn.data.options import OwnOptions
 from rkcnn.data.read.folder import read_folder
-from rkcnn.disk import locked
+from rkcnn.disk import lock_folder
 from rkcnn.error import InputError
 
 
@@ -133,12 +133,12 @@ def test_what_another_process_decoded_meanwhile_is_not_decoded_again(
     @contextmanager
     def late(*_: Any, **__: Any) -> Iterator[None]:
         with monkeypatch.context() as other:
-            other.setattr(own_images, "locked", locked)
+            other.setattr(own_images, "lock_folder", lock_folder)
             load(f"folder:{folder}")
         yield
 
     monkeypatch.setattr(own_images, "read_folder", counted)
-    monkeypatch.setattr(own_images, "locked", late)
+    monkeypatch.setattr(own_images, "lock_folder", late)
     assert len(load(f"folder:{folder}")[0]) == 8
     assert len(times) == 2  # train and test
 

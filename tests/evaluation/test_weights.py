@@ -14,7 +14,7 @@ from torch import nn
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
 from rkcnn.error import InputError
-from rkcnn.evaluation.weights import ModelCard, read_weights
+from rkcnn.evaluation.weights import NetworkDescription, read_weights
 from rkcnn.model.create import create_model
 
 
@@ -30,7 +30,7 @@ def write(path: Path, network: nn.Module, metadata: dict[str, str] | None) -> Pa
 
 def test_the_network_comes_back(tmp_path: Path, digits: Images) -> None:
     made = create_model("ResNet@k=4", channels=1).eval()
-    card = ModelCard.of("ResNet@k=4", digits)
+    card = NetworkDescription.of("ResNet@k=4", digits)
     network, found = read_weights(write(tmp_path / "weights.safetensors", made, card.as_metadata()))
     assert found == card
     assert not network.training
@@ -57,7 +57,9 @@ def test_a_file_of_another_kind(tmp_path: Path, name: str, metadata: dict[str, s
 @pytest.mark.parametrize("named", ["ResNet@k=8", "RKCNN-R-2@k=4"])
 def test_weights_of_another_network(tmp_path: Path, digits: Images, named: str) -> None:
     path = write(
-        tmp_path / "w.safetensors", create_model("ResNet@k=4", channels=1), ModelCard.of(named, digits).as_metadata()
+        tmp_path / "w.safetensors",
+        create_model("ResNet@k=4", channels=1),
+        NetworkDescription.of(named, digits).as_metadata(),
     )
     with pytest.raises(InputError, match="but its weights are of another network"):
         read_weights(path)
@@ -71,14 +73,14 @@ def test_a_damaged_file(tmp_path: Path, content: bytes) -> None:
 
 
 def test_images_are_normalised_as_those_it_was_trained_on(digits: Images) -> None:
-    card = replace(ModelCard.of("ResNet@k=4", digits), mean=(0.5,), std=(0.25,))
+    card = replace(NetworkDescription.of("ResNet@k=4", digits), mean=(0.5,), std=(0.25,))
     fitted = card.prepare(digits)
     assert (fitted.mean, fitted.std) == ((0.5,), (0.25,))
     assert fitted.pixels is digits.pixels
 
 
 def test_images_that_do_not_fit(digits: Images) -> None:
-    card = ModelCard.of("ResNet@k=4", digits)
+    card = NetworkDescription.of("ResNet@k=4", digits)
     names = tuple(f"class {i}" for i in range(10))
     for other, says in (
         (

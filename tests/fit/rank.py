@@ -58,12 +58,14 @@ def gradients(spec: str, ranks: Ranks) -> dict[str, Tensor]:
     return found
 
 
-def train(spec: str, out: str | Path, keep_seconds: float = 60.0) -> Result:
+def train(spec: str, out: str | Path, checkpoint_interval: float = 60.0) -> Result:
     """A run on the first digits, to its end."""
     load = rkcnn.run.train.load  # type: ignore[attr-defined]
     rkcnn.run.train.load = lambda *_: (digits(IMAGES), digits(20))  # type: ignore[attr-defined]
     try:
-        return rkcnn.run.train.train(spec, recipe=RECIPE, device="cpu", out=out, keep_seconds=keep_seconds)[0]
+        return rkcnn.run.train.train(
+            spec, recipe=RECIPE, device="cpu", out=out, checkpoint_interval=checkpoint_interval
+        )[0]
     finally:
         rkcnn.run.train.load = load  # type: ignore[attr-defined]
 
@@ -83,15 +85,15 @@ def interrupt(out: str, spec: str, rank: str, name: str, step: str) -> None:
     """A run in which one rank gets a signal just before it learns from that step; kept after every step."""
     learn, left = Trainer.learn, [int(step)]
 
-    def learn_or_die(self: Trainer, indices: Tensor, drawn: Tensor) -> None:
+    def learn_or_die(self: Trainer, indices: Tensor, choices: Tensor) -> None:
         left[0] -= 1
         if left[0] == 0 and os.environ["RANK"] == rank:
             os.kill(os.getpid(), signal.Signals[name])
-        learn(self, indices, drawn)
+        learn(self, indices, choices)
 
     Trainer.learn = learn_or_die  # type: ignore[method-assign]
     try:
-        train(spec, out, keep_seconds=-1.0)
+        train(spec, out, checkpoint_interval=-1.0)
     except Stopped as stopped:  # its traceback still knows the trainer
         print(f"rank {os.environ['RANK']}: {stopped}; threads of its group left: {group_threads()}")
         sys.exit(3)

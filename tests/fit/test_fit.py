@@ -11,7 +11,7 @@ import torch
 from fit.bench import RECIPE, trainer
 from rkcnn.fit.engine import Engine
 from rkcnn.fit.epoch import TrainingEpoch
-from rkcnn.fit.fit import AtRest, Diverged, EpochDone, StepsDone, fit
+from rkcnn.fit.fit import Diverged, EpochDone, Paused, StepsDone, fit
 from rkcnn.fit.trainer import Trainer
 
 
@@ -76,7 +76,7 @@ def test_it_says_when_steps_are_done_and_rests_where_asked() -> None:
         if isinstance(event, StepsDone):
             seen.append((run.epoch, run.step))
             event.rest = len(seen) >= 6
-        elif isinstance(event, AtRest):
+        elif isinstance(event, Paused):
             break
     assert seen == [(0, 1), (0, 2), (0, 3), (0, 4), (1, 1), (1, 2)]
     assert (run.epoch, run.step) == (1, 2)
@@ -91,7 +91,7 @@ def test_it_rests_between_epochs_and_not_after_the_last() -> None:
             event.rest = run.step == run.steps
         else:
             seen.append((type(event), run.epoch, run.step))
-    assert seen == [(EpochDone, 1, 0), (AtRest, 1, 0), (EpochDone, 2, 0)]
+    assert seen == [(EpochDone, 1, 0), (Paused, 1, 0), (EpochDone, 2, 0)]
 
 
 def test_an_epoch_broken_off_goes_on_where_it_stood() -> None:
@@ -100,7 +100,7 @@ def test_an_epoch_broken_off_goes_on_where_it_stood() -> None:
     for event in fit([Engine(broken)]):
         if isinstance(event, StepsDone):
             event.rest = broken.step == 2
-        elif isinstance(event, AtRest):
+        elif isinstance(event, Paused):
             break
     assert (broken.epoch, broken.step) == (0, 2)
     train([broken])
@@ -140,7 +140,7 @@ def test_seconds_are_those_of_the_steps(clock: Clock) -> None:
     for event in fit([Engine(run) for run in runs]):
         if isinstance(event, StepsDone):
             event.rest = True
-        elif isinstance(event, AtRest):
+        elif isinstance(event, Paused):
             clock.pass_by(100)
         else:
             found.append(event)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rkcnn.error import InputError
-from rkcnn.fit.recipe import RECIPES, Recipe, recipe_of
+from rkcnn.fit.recipe import RECIPES, Recipe, find_recipe
 
 PLAIN = {"schedule": "steps", "momentum": 0.9, "label_smoothing": 0.0, "cutout": 0, "average": 0.0, "precision": "fp32"}
 PAPER: dict[str, dict[str, Any]] = {
@@ -106,11 +106,11 @@ def test_a_triangles_corners() -> None:
 
 def test_overrides_are_read_by_their_kind_and_remembered() -> None:
     text = {"epochs": "2", "lr": "0.5", "nesterov": "on", "milestones": "1_2", "precision": "bf16", "flip": "False"}
-    recipe = recipe_of("mini", text)
+    recipe = find_recipe("mini", text)
     told = {"epochs": 2, "lr": 0.5, "nesterov": True, "milestones": (1, 2), "precision": "bf16"}
     assert recipe.changes() == told
-    assert recipe_of("mini").changes() == {}
-    assert recipe_of("mini", {"milestones": ""}).milestones == ()
+    assert find_recipe("mini").changes() == {}
+    assert find_recipe("mini", {"milestones": ""}).milestones == ()
 
 
 def test_every_field_can_be_overridden() -> None:
@@ -119,7 +119,7 @@ def test_every_field_can_be_overridden() -> None:
         value = getattr(own, field.name)
         text = "_".join(map(str, value)) if isinstance(value, tuple) else str(value)
         if field.name != "name":
-            assert recipe_of("mini", {field.name: text}) == own
+            assert find_recipe("mini", {field.name: text}) == own
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_every_field_can_be_overridden() -> None:
 )
 def test_what_is_wrong_is_said_in_a_sentence(name: str, changes: dict[str, str], says: str) -> None:
     with pytest.raises(InputError) as error:
-        recipe_of(name, changes)
+        find_recipe(name, changes)
     assert says in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -168,8 +168,8 @@ def test_what_is_wrong_is_said_in_a_sentence(name: str, changes: dict[str, str],
 )
 def test_every_bound(field: str, low: float, high: float) -> None:
     for inside in (low, high):
-        assert getattr(recipe_of("mini", {field: str(inside)}), field) == inside
+        assert getattr(find_recipe("mini", {field: str(inside)}), field) == inside
     step = 1 if isinstance(low, int) and isinstance(high, int) and high > 1 else 1e-4
     for outside in (low - step, high + step):
         with pytest.raises(InputError, match=f"{field}={outside} given; it must be from"):
-            recipe_of("mini", {field: str(outside)})
+            find_recipe("mini", {field: str(outside)})

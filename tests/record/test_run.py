@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rkcnn.fit.recipe import RECIPES, recipe_of
+from rkcnn.fit.recipe import RECIPES, find_recipe
 from rkcnn.record.run import Run, read_run
 
 
 def run(data: str = "mnist-mini", spec: str = "RKCNN-R-2@k=32", seed: int = 0, **changes: str) -> Run:
-    return Run(data, spec, recipe_of("mini", changes), seed)
+    return Run(data, spec, find_recipe("mini", changes), seed)
 
 
 @pytest.mark.parametrize(

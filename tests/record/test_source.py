@@ -27,7 +27,7 @@ OTHER_PYTHONS = [path for path in map(shutil.which, NAMES) if path is not None a
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for entry in (source.TRAINING, source.MEMORY):
+    for entry in (source.TRAINING_MODULE, source.MEMORY_MODULE):
         source.source_hash(entry)  # of the package as it is; it is cached
     copy = tmp_path / "rkcnn"
     shutil.copytree(source.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "*.gz"))
@@ -35,7 +35,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copy
 
 
-def is_changed(entry: str = source.TRAINING) -> bool:
+def is_changed(entry: str = source.TRAINING_MODULE) -> bool:
     return bool(source.source_hash.__wrapped__(entry) != source.source_hash(entry))
 
 
@@ -158,7 +158,7 @@ def test_files_that_training_does_not_import_make_no_difference(package: Path) -
     for name in ("cli/train.py", "report/__init__.py", "record/run.py", "model/diagram.py", "evaluation/memory.py"):
         edit(package / name, lambda text: text + "\nX = 1\n")
     assert not is_changed()
-    assert is_changed(source.MEMORY)
+    assert is_changed(source.MEMORY_MODULE)
 
 
 def test_how_a_step_is_drawn_makes_no_difference(package: Path) -> None:

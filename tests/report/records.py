@@ -11,7 +11,7 @@ from outcome import outcome
 from rkcnn.record.result import Result
 from rkcnn.record.tables import TABLES
 from rkcnn.report.report import TableReport, build_report
-from rkcnn.report.results import ResultTable, arrange, read_memories, read_records
+from rkcnn.report.results import ResultTable, build_result_table, read_memories, read_records
 
 ERRORS = {
     "ResNet@k=32": (0.0038, 0.0041, 0.0039, 0.0043, 0.0040),
@@ -49,7 +49,7 @@ def put_records(
 
 def results_of(folder: Path, table: str = "mnist", preset: str | None = None) -> ResultTable:
     """The records below a folder, arranged as a table."""
-    return arrange(TABLES[table], read_records(folder)[0], preset, read_memories(folder)[0])
+    return build_result_table(TABLES[table], read_records(folder)[0], preset, read_memories(folder)[0])
 
 
 def report_of(folder: Path, table: str = "mnist", preset: str | None = None) -> TableReport:

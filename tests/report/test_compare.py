@@ -27,8 +27,8 @@ def test_differences_are_welchs_and_corrected_over_the_table(tmp_path: Path) -> 
         ps.append(oracle.pvalue)
     order = np.argsort(ps)
     counts = np.arange(len(ps), 0, -1) + 1  # and the row that lost a run
-    holm = np.minimum(1, np.maximum.accumulate(np.asarray(ps)[order] * counts))
-    assert [comparisons[i].p for i in order] == pytest.approx(list(holm))
+    correct_by_holm = np.minimum(1, np.maximum.accumulate(np.asarray(ps)[order] * counts))
+    assert [comparisons[i].p for i in order] == pytest.approx(list(correct_by_holm))
     assert [comparison.separable for comparison in comparisons] == [True, True, False, False]
 
 

@@ -9,7 +9,7 @@ from matplotlib.text import Text
 
 from outcome import outcome
 from report.records import put_records, results_of
-from rkcnn.fit.recipe import recipe_of
+from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.result import Result
 from rkcnn.report.files import write_files
 from rkcnn.report.report import build_report
@@ -33,7 +33,7 @@ def test_claims_are_those_of_each_preset_and_table(tmp_path: Path) -> None:
 
 def own_table(**errors: tuple[float, ...]) -> ResultTable:
     """Networks that no table of the paper has, on the digits, by a recipe of our own."""
-    recipe = recipe_of("mini")
+    recipe = find_recipe("mini")
 
     def run(name: str, seed: int, error: float) -> Result:
         made = outcome((0.5, error - 0.001, error))

@@ -11,10 +11,10 @@ from rkcnn.evaluation.binomial import McNemar
 from rkcnn.report.footnotes import NORMS
 from rkcnn.report.sentences import (
     Statement,
-    conclude,
+    describe_comparison,
     find_agreement,
     introduce_comparisons,
-    mark,
+    preset_warning,
     say_paper_counts,
     signed,
     title,
@@ -29,16 +29,16 @@ def say(folder: Path, table: str = "mnist") -> tuple[str, tuple[Statement, ...],
 def test_what_separates_and_what_doesnt(tmp_path: Path) -> None:
     put_records(tmp_path)
     _, resnet, _, implicit = report_of(tmp_path).comparisons
-    assert conclude(resnet, 3) == (
+    assert describe_comparison(resnet, 3) == (
         "pre-act ResNet errs more than RKCNN-R-2 k=32 by 0.050 points (95 % interval +0.015 to +0.084; "
         "corrected p 0.037; permutation p 0.024, the smallest that 5 against 4 allow 0.0079)."
     )
-    assert conclude(implicit, 3) == (
+    assert describe_comparison(implicit, 3) == (
         "RKCNN-I-2 k=32 and RKCNN-R-2 k=32 are not separable with 5 and 4 seeds: the difference is -0.002 points "
         "(95 % interval -0.036 to +0.031; corrected p 0.86; permutation p 0.86, the smallest that 5 against "
         "4 allow 0.0079)."
     )
-    judged = conclude(implicit._replace(mcnemar=McNemar(10, 5, 0.3)), 3)
+    judged = describe_comparison(implicit._replace(mcnemar=McNemar(10, 5, 0.3)), 3)
     assert (
         "McNemar, seed 0 of each: 10 images are wrong in the first alone, 5 in the second, uncorrected p 0.3)" in judged
     )
@@ -47,13 +47,15 @@ def test_what_separates_and_what_doesnt(tmp_path: Path) -> None:
 def test_an_interval_that_leaves_zero_out_may_not_survive_correction(tmp_path: Path) -> None:
     put_records(tmp_path)
     resnet = report_of(tmp_path).comparisons[1]._replace(p=0.2)
-    assert "are not separable with 5 and 4 seeds after correction: the difference is +0.050" in conclude(resnet, 3)
+    assert "are not separable with 5 and 4 seeds after correction: the difference is +0.050" in describe_comparison(
+        resnet, 3
+    )
 
 
 def test_no_interval_without_spread(tmp_path: Path) -> None:
     put_records(tmp_path, {"ResNet@k=32": (0.005,) * 2, "RKCNN-R-2@k=32": (0.004,) * 2})
     (comparison,) = report_of(tmp_path).comparisons
-    assert conclude(comparison, 3).startswith(
+    assert describe_comparison(comparison, 3).startswith(
         "pre-act ResNet and RKCNN-R-2 k=32: the difference is +0.100 points, without an interval (neither side has any"
     )
 
@@ -80,7 +82,7 @@ def test_many_seeds_have_no_permutation_test(tmp_path: Path) -> None:
     put_records(tmp_path)
     part = report_of(tmp_path)
     comparisons = [each._replace(permutation=None) for each in part.comparisons]
-    assert "permutation" not in conclude(comparisons[1], 3)
+    assert "permutation" not in describe_comparison(comparisons[1], 3)
     assert not any("permutation" in note for note in introduce_comparisons(part.results, comparisons))
 
 
@@ -92,9 +94,9 @@ def test_smoke_says_that_it_compares_nothing(tmp_path: Path) -> None:
 
 def test_other_recipes_are_marked(tmp_path: Path) -> None:
     paper, fast, smoke = (results_of(tmp_path, "mnist", preset) for preset in ("paper", "fast", "smoke"))
-    assert (mark(paper), paper.tag) == ("", "")
-    assert mark(fast) == "FAST: 20 epochs by fast-mnist, the paper has 160; not the paper's recipe"
-    assert mark(smoke) == "SMOKE: 40 steps on mnist-mini; says nothing about accuracy"
+    assert (preset_warning(paper), paper.tag) == ("", "")
+    assert preset_warning(fast) == "FAST: 20 epochs by fast-mnist, the paper has 160; not the paper's recipe"
+    assert preset_warning(smoke) == "SMOKE: 40 steps on mnist-mini; says nothing about accuracy"
     assert (fast.tag, smoke.tag) == ("FAST", "SMOKE")
     assert title(smoke).endswith("; smoke, 0 of 19 runs")
 

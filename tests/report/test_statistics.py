@@ -13,13 +13,13 @@ from scipy import special, stats
 from rkcnn.error import InputError
 from rkcnn.report.statistics import (
     Sample,
-    holm,
+    correct_by_holm,
     incomplete_beta,
     independent_standard_error,
     paired_standard_error,
-    permute,
-    quantile,
-    tail,
+    permutation_test,
+    t_quantile,
+    two_sided_p,
     welch,
 )
 
@@ -81,14 +81,14 @@ def test_no_spread_at_all_is_no_certainty() -> None:
 @given(FEW, FEW)
 def test_permutation_is_scipys(a: list[int], b: list[int]) -> None:
     assume(len(a) > 1 and len(b) > 1)  # scipy takes no fewer
-    theirs = stats.permutation_test(
+    theirs = stats.permute(
         (np.array(a, float), np.array(b, float)),
         lambda x, y, axis: np.abs(np.mean(x, axis) - np.mean(y, axis)),
         n_resamples=inf,
-        alternative="greater",  # of the distance; scipy's two-sided doubles a tail instead
+        alternative="greater",  # of the distance; scipy's two-sided doubles a two_sided_p instead
         vectorized=True,
     )
-    found = permute(errors(a), errors(b))
+    found = permutation_test(errors(a), errors(b))
     assert found.p == pytest.approx(theirs.pvalue)
     assert found.splits == comb(len(a) + len(b), len(a))
 
@@ -96,22 +96,25 @@ def test_permutation_is_scipys(a: list[int], b: list[int]) -> None:
 @given(FEW, FEW, st.sampled_from([7, 2_000, 10_000, 26_032, 604_388]))
 def test_ties_are_counted_as_whole_numbers_would(a: list[int], b: list[int], images: int) -> None:
     """Errors k/N are not exact in binary; the integers k are."""
-    assert permute(errors(a, images), errors(b, images)).p == permute([float(k) for k in a], [float(k) for k in b]).p
+    assert (
+        permutation_test(errors(a, images), errors(b, images)).p
+        == permutation_test([float(k) for k in a], [float(k) for k in b]).p
+    )
 
 
 @given(FEW, FEW)
 def test_p_has_its_bounds_and_no_side(a: list[int], b: list[int]) -> None:
-    p, smallest, _ = permute(a, b)
+    p, smallest, _ = permutation_test(a, b)
     assert smallest <= p <= 1
-    assert permute(b, a).p == p
-    assert permute([-x for x in a], [-x for x in b]).p == p
+    assert permutation_test(b, a).p == p
+    assert permutation_test([-x for x in a], [-x for x in b]).p == p
     if {*a} == {*b} and len({*a}) == 1:
         assert p == 1
 
 
 @pytest.mark.parametrize(("n", "m", "smallest"), [(5, 5, 2 / 252), (3, 3, 0.1), (3, 5, 1 / 56), (1, 1, 1), (1, 4, 0.2)])
 def test_the_smallest_p_is_reached_by_runs_far_apart(n: int, m: int, smallest: float) -> None:
-    apart = permute([100.0 + i for i in range(n)], [float(i) for i in range(m)])
+    apart = permutation_test([100.0 + i for i in range(n)], [float(i) for i in range(m)])
     assert apart.smallest == pytest.approx(smallest)
     # with unequal sides the small side far from the large one has no mirror image
     assert apart.p == pytest.approx(smallest)
@@ -119,13 +122,13 @@ def test_the_smallest_p_is_reached_by_runs_far_apart(n: int, m: int, smallest: f
 
 def test_too_many_splits_are_refused_with_the_limit() -> None:
     with pytest.raises(InputError, match=r"705,432 splits.*200,000"):
-        permute([0.1] * 11, [0.2] * 11)
+        permutation_test([0.1] * 11, [0.2] * 11)
 
 
 @given(st.lists(st.floats(0, 1), max_size=8))
 def test_holm_by_its_definition(ps: list[float]) -> None:
     """A hypothesis is rejected at level x, stepping down, exactly where its corrected p is at most x."""
-    corrected = holm(ps)
+    corrected = correct_by_holm(ps)
     for level in (0.01, 0.05, 0.2, 0.7):
         rejected: set[int] = set()
         for rank, index in enumerate(sorted(range(len(ps)), key=lambda i: ps[i])):
@@ -134,12 +137,14 @@ def test_holm_by_its_definition(ps: list[float]) -> None:
             rejected.add(index)
         assert rejected == {i for i, p in enumerate(corrected) if p <= level}
     assert all(p <= c <= min(1, len(ps) * p) for p, c in zip(ps, corrected, strict=True))
-    assert holm(ps, lost=2) == holm([*ps, 1.0, 1.0])[: len(ps)], "what is lost counts as what shows nothing"
+    assert correct_by_holm(ps, lost=2) == correct_by_holm([*ps, 1.0, 1.0])[: len(ps)], (
+        "what is lost counts as what shows nothing"
+    )
 
 
 def test_holm_keeps_the_order_given() -> None:
-    assert holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
-    assert holm([]) == []
+    assert correct_by_holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
+    assert correct_by_holm([]) == []
 
 
 @pytest.mark.parametrize("values", [[], [nan], [0.1, inf]])
@@ -147,17 +152,17 @@ def test_what_is_no_sample_is_a_sentence(values: list[float]) -> None:
     with pytest.raises(InputError, match="statistics need"):
         Sample.of(values)
     with pytest.raises(InputError, match="statistics need"):
-        permute(values, [0.1])
+        permutation_test(values, [0.1])
 
 
 @given(st.floats(-200, 200), DOFS)
 def test_tail_is_scipys(t: float, dof: float) -> None:
-    assert tail(t, dof) == pytest.approx(2 * stats.t.sf(abs(t), dof), rel=1e-9, abs=1e-300)
+    assert two_sided_p(t, dof) == pytest.approx(2 * stats.t.sf(abs(t), dof), rel=1e-9, abs=1e-300)
 
 
 @given(st.sampled_from([0.5, 0.9, 0.95, 0.99, 0.999]), st.floats(1, 2000))
 def test_quantile_is_scipys(level: float, dof: float) -> None:
-    assert quantile(level, dof) == pytest.approx(stats.t.ppf((1 + level) / 2, dof), rel=1e-9)
+    assert t_quantile(level, dof) == pytest.approx(stats.t.ppf((1 + level) / 2, dof), rel=1e-9)
 
 
 @given(st.floats(0.1, 300), st.floats(0.1, 300), st.floats(0, 1))
@@ -166,17 +171,17 @@ def test_incomplete_beta_is_scipys(a: float, b: float, x: float) -> None:
 
 
 def test_one_degree_of_freedom_is_cauchy_and_many_are_normal() -> None:
-    assert tail(1, 1) == pytest.approx(0.5)
-    assert quantile(0.95, 1e7) == pytest.approx(1.959964, abs=1e-6)
-    assert tail(0, 3.5) == 1
-    assert tail(1e200, 3.5) == 0
+    assert two_sided_p(1, 1) == pytest.approx(0.5)
+    assert t_quantile(0.95, 1e7) == pytest.approx(1.959964, abs=1e-6)
+    assert two_sided_p(0, 3.5) == 1
+    assert two_sided_p(1e200, 3.5) == 0
 
 
 def test_what_is_no_distribution_is_a_sentence() -> None:
     with pytest.raises(InputError, match="more than 0"):
-        tail(1, 0)
+        two_sided_p(1, 0)
     with pytest.raises(InputError, match="between 0 and 1"):
-        quantile(95, 4)
+        t_quantile(95, 4)
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.5, 1.0])
@@ -184,10 +189,10 @@ def test_standard_errors_of_a_difference_are_those_of_many_test_sets(shared: flo
     """Two networks of 2 % and 3 % error that share a part of their mistakes, on 20,000 draws of 5,000 images."""
     rng = np.random.default_rng(0)
     images, both = 5_000, 0.02 * shared
-    chances = [both, 0.02 - both, 0.03 - both, 0.95 + both]  # both wrong, first alone, second alone, none
-    draws = rng.multinomial(images, chances, 20_000)
+    p_values = [both, 0.02 - both, 0.03 - both, 0.95 + both]  # both wrong, first alone, second alone, none
+    draws = rng.multinomial(images, p_values, 20_000)
     spread = ((draws[:, 1] - draws[:, 2]) / images).std()
-    paired = paired_standard_error(round(images * (chances[1] + chances[2])), images)
+    paired = paired_standard_error(round(images * (p_values[1] + p_values[2])), images)
     independent = independent_standard_error(0.02, 0.03, images)
     assert paired == pytest.approx(spread, rel=0.03)
     assert independent > 0.97 * spread, "the bound is for networks that share none or few of their mistakes"

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from rkcnn.data.load import load
 from rkcnn.error import InputError
-from rkcnn.fit.recipe import recipe_of
+from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.run import Run
 from rkcnn.reproduce import events
 from rkcnn.reproduce.events import Event, Reporter, failure, read_event
-from rkcnn.run.side_by_side import Execution, train_together
+from rkcnn.run.side_by_side import Execution, train_side_by_side
 
 
 @given(st.integers(0, 100), st.floats(0, 1), st.none() | st.floats(0, 1), st.text())
@@ -31,10 +31,10 @@ def test_a_failure_is_said_in_one_line() -> None:
 
 def test_a_run_is_reported_from_beginning_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "REPORT_SECONDS", 0.0)
-    run = Run("mnist-mini", "Identity@k=4", recipe_of("smoke", {"epochs": "2", "most_steps": "3"}), 0)
+    run = Run("mnist-mini", "Identity@k=4", find_recipe("smoke", {"epochs": "2", "most_steps": "3"}), 0)
     told: list[Event] = []
     for _ in range(2):  # the second time it is found
-        result = train_together(
+        result = train_side_by_side(
             [run], *load("mnist-mini"), Execution(tmp_path, "cpu", "eager"), Reporter({run: 5}, told.append)
         )[run]
     assert {event.index for event in told} == {5}

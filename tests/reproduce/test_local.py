@@ -16,8 +16,8 @@ import torch
 
 from digits import write_digits
 from rkcnn.data.options import Sources
-from rkcnn.disk import locked
-from rkcnn.fit.recipe import recipe_of
+from rkcnn.disk import lock_folder
+from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.result import read_result
 from rkcnn.record.run import Run
 from rkcnn.record.run_state import BEGUN, NEW, find_state
@@ -35,7 +35,7 @@ CHANGES = {"epochs": "4", "batch": "64", "lr": "0.05", "milestones": "2"}
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     data = write_digits(tmp_path_factory.mktemp("data") / "digits.npz")
-    return [Run(data, spec, recipe_of("mini", CHANGES), seed) for seed, spec in enumerate(SPECS)]
+    return [Run(data, spec, find_recipe("mini", CHANGES), seed) for seed, spec in enumerate(SPECS)]
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def _one_core(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def train_here(runs: list[Run], out: Path) -> Generator[Event, None, None]:
-    return reproduce_here(runs, Execution(out, "cpu", keep_seconds=0.0), Sources())
+    return reproduce_here(runs, Execution(out, "cpu", checkpoint_interval=0.0), Sources())
 
 
 def weights(out: Path, run: Run) -> bytes:
@@ -147,10 +147,10 @@ def test_one_that_cannot_be_trained_takes_no_other_down_and_one_that_another_pro
     monkeypatch.setattr(local, "BUSY_PAUSE", 0.0)
     held = runs[0]
     missing = Run("npz:/nowhere/digits.npz", SPECS[0], held.recipe, 0)
-    wild = Run(held.data, SPECS[0], recipe_of("mini", {**CHANGES, "lr": "10000"}), 0)
+    wild = Run(held.data, SPECS[0], find_recipe("mini", {**CHANGES, "lr": "10000"}), 0)
     events = []
     with ExitStack() as other:
-        other.enter_context(locked(tmp_path / held.folder))
+        other.enter_context(lock_folder(tmp_path / held.folder))
         for event in train_here([held, missing, wild], tmp_path):
             events.append(event)
             if event.index == 2:
@@ -194,7 +194,7 @@ def stub(workers: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> Cal
 
 
 def many(count: int) -> list[Run]:
-    return [Run("mnist", SPECS[0], recipe_of("mini"), seed) for seed in range(count)]
+    return [Run("mnist", SPECS[0], find_recipe("mini"), seed) for seed in range(count)]
 
 
 def test_one_that_kills_its_process_is_found_among_ten(stub: Callable[[str], None], tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from digits import write_digits
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
 from rkcnn.data.options import Sources
-from rkcnn.disk import locked
-from rkcnn.fit.recipe import recipe_of
+from rkcnn.disk import lock_folder
+from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.run import Run
 from rkcnn.record.run_state import BEGUN, find_state
 from rkcnn.reproduce import worker
@@ -25,13 +25,13 @@ from rkcnn.run.side_by_side import Execution
 
 
 def test_an_assignment_is_a_line() -> None:
-    runs = tuple(enumerate(Run("mnist", "ResNet@k=4", recipe_of("paper-mnist"), seed) for seed in (0, 1)))
+    runs = tuple(enumerate(Run("mnist", "ResNet@k=4", find_recipe("paper-mnist"), seed) for seed in (0, 1)))
     assignment = Assignment(runs, Execution(Path("out"), "cuda:1", "graph"), Sources(Path("data"), offline=True), 2.0)
     assert "\n" not in assignment.to_json()
     assert read_assignment(assignment.to_json()) == assignment
 
 
-RECIPE = recipe_of("smoke", {"most_steps": "2"})
+RECIPE = find_recipe("smoke", {"most_steps": "2"})
 
 
 @pytest.fixture
@@ -59,8 +59,8 @@ def test_each_end_is_reported_once_though_the_group_fails(assignment: Assignment
 def test_runs_that_another_process_trains_are_reported_with_its_id(assignment: Assignment) -> None:
     carry_out(replace(assignment, runs=assignment.runs[:1]), load, lambda event: None)  # one is finished
     with (
-        locked(assignment.execution.out / assignment.runs[1][1].folder),
-        locked(assignment.execution.out / assignment.runs[2][1].folder),
+        lock_folder(assignment.execution.out / assignment.runs[1][1].folder),
+        lock_folder(assignment.execution.out / assignment.runs[2][1].folder),
     ):
         events = outcomes(assignment)
     assert [(event.kind, event.index) for event in events] == [("ends", 0), ("busy", 1), ("busy", 2), ("ends", 3)]
@@ -74,7 +74,7 @@ def test_a_run_that_diverged_advances_no_more(assignment: Assignment, monkeypatc
         for kind in ("begins", "ends", "advances"):
             observer._report(Event(kind, 0))
 
-    monkeypatch.setattr(worker, "train_together", train)
+    monkeypatch.setattr(worker, "train_side_by_side", train)
     events: list[Event] = []
     carry_out(assignment, load, events.append)
     assert events == [Event("begins", 0), Event("ends", 0)]
@@ -86,7 +86,7 @@ def test_a_gpu_that_no_longer_works_ends_the_process(assignment: Assignment, mon
     def train(*_: object) -> None:
         raise RuntimeError(says)
 
-    monkeypatch.setattr(worker, "train_together", train)
+    monkeypatch.setattr(worker, "train_side_by_side", train)
     says = "CUDA error: an illegal memory access was encountered"
     with pytest.raises(SystemExit, match="rkcnn: CUDA error: an illegal memory access"):
         carry_out(assignment, load, lambda event: None)
@@ -96,7 +96,7 @@ def test_a_gpu_that_no_longer_works_ends_the_process(assignment: Assignment, mon
 
 def test_when_its_driver_dies_it_keeps_a_checkpoint_and_leaves(tmp_path: Path) -> None:
     data = write_digits(tmp_path / "digits.npz")
-    recipe = recipe_of("mini", {"epochs": "100000", "batch": "64"})
+    recipe = find_recipe("mini", {"epochs": "100000", "batch": "64"})
     run = Run(data, "ResNet@k=4", recipe, 0)
     out = tmp_path / "out"
     process = subprocess.Popen(
@@ -109,7 +109,7 @@ def test_when_its_driver_dies_it_keeps_a_checkpoint_and_leaves(tmp_path: Path) -
     assert process.stdin is not None
     assert process.stdout is not None
     with process:
-        assignment = Assignment(((7, run),), Execution(out, "cpu", keep_seconds=1e9), Sources(), 0.0)
+        assignment = Assignment(((7, run),), Execution(out, "cpu", checkpoint_interval=1e9), Sources(), 0.0)
         print(assignment.to_json(), file=process.stdin, flush=True)
         for line in process.stdout:
             event = read_event(line)

@@ -21,7 +21,7 @@ import torch
 
 from digits import write_digits
 from rkcnn.error import InputError
-from rkcnn.fit.recipe import recipe_of
+from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.result import Epoch, Result, Stretch
 from rkcnn.record.source import Source, current_source, source_hash
 from rkcnn.run.job import Job
@@ -41,7 +41,7 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def go(digits: str, out: Path, **settings: Any) -> Result:
     changes = settings.pop("changes", {})
-    (result,) = train(SPEC, digits, recipe_of("mini", {**CHANGES, **changes}), out=out, **settings)
+    (result,) = train(SPEC, digits, find_recipe("mini", {**CHANGES, **changes}), out=out, **settings)
     return result
 
 
@@ -59,8 +59,8 @@ torch.set_num_threads(1)
 from rkcnn.run.observer import Observer
 from rkcnn.run.train import train
 from rkcnn.run.signals import Stopped
-from rkcnn.fit.recipe import recipe_of
-recipe = recipe_of("mini", {CHANGES!r})
+from rkcnn.fit.recipe import find_recipe
+recipe = find_recipe("mini", {CHANGES!r})
 class Third(Observer):
     left = 3
     def steps_done(self, jobs):
@@ -68,7 +68,8 @@ class Third(Observer):
         if self.left == 0:
             os.kill(os.getpid(), {int(number)})
 try:
-    train({SPEC!r}, {digits!r}, recipe, out={str(out)!r}, engine={engine!r}, keep_seconds={keep}, observer=Third())
+    options = {{"engine": {engine!r}, "checkpoint_interval": {keep}, "observer": Third()}}
+    train({SPEC!r}, {digits!r}, recipe, out={str(out)!r}, **options)
 except Stopped as stopped:
     print("stopped by", stopped)
 """
@@ -88,7 +89,7 @@ def test_killed_at_any_step_it_ends_with_the_same_weights(digits: str, tmp_path:
     """Bit for bit the run that was never killed; with a checkpoint a step, so also at the partial batch."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     torch._dynamo.reset()
-    one = go(digits, whole, engine=engine, keep_seconds=0.0)
+    one = go(digits, whole, engine=engine, checkpoint_interval=0.0)
     random.seed(engine)
     for kill in range(3):
         process = start(digits, broken, engine)
@@ -104,7 +105,7 @@ def test_killed_at_any_step_it_ends_with_the_same_weights(digits: str, tmp_path:
         process.communicate(timeout=120)
         assert process.returncode in (-signal.SIGKILL, 0)  # 0: done before the signal came
     torch._dynamo.reset()
-    two = go(digits, broken, engine=engine, keep_seconds=0.0)
+    two = go(digits, broken, engine=engine, checkpoint_interval=0.0)
     assert one.engine == two.engine == engine
     assert only(broken, "weights.safetensors").read_bytes() == only(whole, "weights.safetensors").read_bytes()
     assert only(broken, "predictions.npy").read_bytes() == only(whole, "predictions.npy").read_bytes()
@@ -279,7 +280,7 @@ def test_more_epochs_go_on_where_the_schedule_allows(digits: str, tmp_path: Path
 
 
 def test_a_loss_that_is_not_finite_is_a_result(digits: str, tmp_path: Path) -> None:
-    result = go(digits, tmp_path, changes={"lr": "10000"}, keep_seconds=0.0)
+    result = go(digits, tmp_path, changes={"lr": "10000"}, checkpoint_interval=0.0)
     assert result.status.startswith("diverged: the loss is not finite at epoch 1, step ")
     assert result.error is None
     bad = int(result.status.split("step ")[1].split(",")[0])  # counted from 1
@@ -289,7 +290,7 @@ def test_a_loss_that_is_not_finite_is_a_result(digits: str, tmp_path: Path) -> N
 
 
 def test_seeds_are_runs_of_their_own(digits: str, tmp_path: Path) -> None:
-    results = train(SPEC, digits, recipe_of("mini", CHANGES), seeds=(0, 1), out=tmp_path)
+    results = train(SPEC, digits, find_recipe("mini", CHANGES), seeds=(0, 1), out=tmp_path)
     assert [result.run.seed for result in results] == [0, 1]
     assert results[0].epochs[-1].loss != results[1].epochs[-1].loss
     assert go(digits, tmp_path / "alone").epochs[-1].loss == results[0].epochs[-1].loss

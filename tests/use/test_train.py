@@ -16,7 +16,7 @@ import pytest
 from rkcnn.data.images import Images
 from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
-from rkcnn.fit.recipe import RECIPES, Recipe, recipe_of
+from rkcnn.fit.recipe import RECIPES, Recipe, find_recipe
 from rkcnn.record.result import Epoch, Result
 from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
@@ -49,7 +49,7 @@ def test_images_and_validation_are_trained_on(digits: tuple[Images, Images], tmp
 def test_any_field_of_a_recipe_is_a_keyword(arrays: Arrays, tmp_path: Path) -> None:
     numbers: dict[str, Any] = {"lr": np.float32(0.5), "milestones": [1, 2], "flip": True, "seed": np.int64(3)}
     result = train("ResNet@k=4", arrays, **TINY, **numbers, out=tmp_path)
-    assert result.run.recipe == recipe_of(
+    assert result.run.recipe == find_recipe(
         "mini", {"epochs": "1", "batch": "50", "lr": "0.5", "milestones": "1_2", "flip": "on"}
     )
     assert result.run.seed == 3
@@ -67,7 +67,7 @@ def test_the_keywords_are_the_fields_of_a_recipe() -> None:
 
 def test_a_recipe_may_be_given_as_such() -> None:
     assert change_recipe("fast-cifar", {}) == RECIPES["fast-cifar"]
-    assert change_recipe(RECIPES["mini"], {"epochs": 3}) == recipe_of("mini", {"epochs": "3"})
+    assert change_recipe(RECIPES["mini"], {"epochs": 3}) == find_recipe("mini", {"epochs": "3"})
 
 
 def test_a_data_set_has_a_default_recipe(digits: tuple[Images, Images], arrays: Arrays) -> None:

@@ -23,12 +23,12 @@ def draw(name: str, /, *, out: Annotated[Path, Parameter(name=["--out", "-o"])])
     from rkcnn.error import InputError
     from rkcnn.model.diagram_svg import to_svg
     from rkcnn.model.period import step_diagram
-    from rkcnn.model.published.originals import ORIGINALS, original_of
+    from rkcnn.model.published.originals import ORIGINALS, find_original
     from rkcnn.model.spec import parse
 
     if not out.name.lower().endswith(".svg"):
         raise InputError(f"can't draw to {out}; the picture is an SVG, so give a file that ends in .svg")
-    original = original_of(name)
+    original = find_original(name)
     if original is not None and not original.same_as:
         drawn = ", ".join(known.name for known in ORIGINALS.values() if known.same_as)
         raise InputError(

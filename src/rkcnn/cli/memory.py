@@ -32,7 +32,7 @@ def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = 
     from rkcnn.evaluation.nvidia_smi import MIB, list_gpus
     from rkcnn.record.tables import find_table
     from rkcnn.report.report import build_report
-    from rkcnn.report.results import arrange, read_memories
+    from rkcnn.report.results import build_result_table, read_memories
     from rkcnn.report.tables.text import memory_text
 
     chosen = find_table(table)
@@ -51,7 +51,7 @@ def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = 
             failed += 1
         else:
             print(f"{'recorded' if recorded else 'measured':9} {spec}: {found.driver_bytes // MIB} MiB", flush=True)
-    report = build_report([arrange(chosen, (), memories=read_memories(out)[0])])
+    report = build_report([build_result_table(chosen, (), memories=read_memories(out)[0])])
     print(f"\n{memory_text(report.tables[0])}")
     print(f"next      rkcnn report {table} --from {out}")
     return 1 if failed else 0
@@ -59,21 +59,21 @@ def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = 
 
 def _find_current(path: Path, gpus: tuple[Gpu, ...]) -> Memory | None:
     """Return the record if this code has made it with the same versions on this kind of GPU."""
-    from rkcnn.record.source import MEMORY, source_hash
+    from rkcnn.record.source import MEMORY_MODULE, source_hash
 
     if not path.exists():
         return None
     record = read_memory(path)
-    here = [(source_hash(MEMORY), gpu.name, _versions(gpu.driver)) for gpu in gpus]
+    here = [(source_hash(MEMORY_MODULE), gpu.name, _versions(gpu.driver)) for gpu in gpus]
     return record if (record.source, record.gpu, record.versions) in here else None
 
 
 def _measure(spec: str, data: str, device: str, path: Path) -> Memory:
     """Measure a network's memory and write the record."""
     from rkcnn.data.sets import SETS
-    from rkcnn.disk import write_whole, writing_to
+    from rkcnn.disk import write_atomically, writing_to
     from rkcnn.evaluation.memory import measure_memory
-    from rkcnn.record.source import MEMORY, current_source
+    from rkcnn.record.source import MEMORY_MODULE, current_source
 
     classes, shape = len(SETS[data].classes), SETS[data].shape
     measured = measure_memory(spec, classes, shape, device)
@@ -88,11 +88,11 @@ def _measure(spec: str, data: str, device: str, path: Path) -> Memory:
         counted=measured.counted,
         gpu=measured.gpu.name,
         versions=_versions(measured.gpu.driver),
-        **asdict(current_source(MEMORY)),
+        **asdict(current_source(MEMORY_MODULE)),
     )
     with writing_to(path.parent, "name another folder with --out"):
         path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, record.to_json(), "name another folder with --out")
+    write_atomically(path, record.to_json(), "name another folder with --out")
     return record
 
 

@@ -77,15 +77,15 @@ def _find_tables(
 ) -> list[ResultTable]:
     """Return the tables that have results; raise InputError with what to do where none has."""
     from rkcnn.record.tables import PRESETS, TABLES, find_table
-    from rkcnn.report.results import arrange
+    from rkcnn.report.results import build_result_table
 
     if preset is not None and preset not in PRESETS:
         raise InputError(f"--preset {preset} given; a table is trained by {', '.join(PRESETS)}")
     wanted = [find_table(table)] if table is not None else list(TABLES.values())
-    found = [results for each in wanted if not (results := arrange(each, records, preset, memories)).empty]
+    found = [results for each in wanted if not (results := build_result_table(each, records, preset, memories)).empty]
     if found:
         return found
-    others = [other for other in PRESETS if any(not arrange(each, records, other).empty for each in wanted)]
+    others = [other for other in PRESETS if any(not build_result_table(each, records, other).empty for each in wanted)]
     what = f"of the table {table}" if table else "of any table"
     how = f" by its {preset} preset" if preset else ""
     there = f" (results by {' and '.join(others)} are there)" if others else ""
@@ -98,7 +98,7 @@ def _find_tables(
 
 def _write_readme(readme: Path, folder: Path, table: str | None, output: Path | None, preset: str | None) -> None:
     """Write the README's results, docs/results.md and docs/results.svg from published records."""
-    from rkcnn.disk import write_whole, writing_to
+    from rkcnn.disk import write_atomically, writing_to
     from rkcnn.report.figures.style import render
     from rkcnn.report.readme import RESULTS, check_markers, write_between
     from rkcnn.report.results import find_conflicts, read_records
@@ -118,9 +118,9 @@ def _write_readme(readme: Path, folder: Path, table: str | None, output: Path | 
     with writing_to((readme.parent / PAGE).parent, "name a README whose folder can be written"):
         (readme.parent / PAGE).parent.mkdir(exist_ok=True)
     if figure is not None:
-        write_whole(readme.parent / PICTURE, render(figure, "svg"))
+        write_atomically(readme.parent / PICTURE, render(figure, "svg"))
         print(f"written   {readme.parent / PICTURE}")
-    write_whole(readme.parent / PAGE, page.encode())
+    write_atomically(readme.parent / PAGE, page.encode())
     print(f"written   {readme.parent / PAGE}")
     write_between(readme, RESULTS, part)
     print(f"written   {readme}, from {folder}")

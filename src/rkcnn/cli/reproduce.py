@@ -209,12 +209,12 @@ def _train(
     from rkcnn.fit.engine import check_engine
     from rkcnn.reproduce.estimate import count_flops
     from rkcnn.run.side_by_side import Execution
-    from rkcnn.run.train import check_fit
+    from rkcnn.run.train import check_network
 
     check_engine(engine)
     training, _ = load(runs[0].data, sources, progress=Progress(sys.stderr))
     for spec in dict.fromkeys(run.spec for run in runs):
-        check_fit(spec, training)
+        check_network(spec, training)
     flops = {spec: count_flops(spec, find_set(runs[0].data)) for spec in {run.spec for run in runs}}
     events = _start(runs, Execution(out, device, engine), sources, on, address, store)
     with closing(events), TableProgress(console, runs, [float(flops[run.spec]) for run in runs]) as shown:

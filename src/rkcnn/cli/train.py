@@ -66,9 +66,9 @@ def train(
     json_
         Print the results as a JSON list on standard output, and progress on standard error.
     """
-    from rkcnn.fit.recipe import recipe_of
+    from rkcnn.fit.recipe import find_recipe
 
-    chosen = recipe_of(recipe, parse_changes(set_ or []))
+    chosen = find_recipe(recipe, parse_changes(set_ or []))
     if not 0 <= seed < 1 << 63:
         raise InputError(f"--seed {seed} given; a seed is a whole number from 0 to 2^63 - 1")
     if not 1 <= seeds <= MOST_SEEDS:

@@ -18,7 +18,7 @@ from rkcnn.data.options import REMEDY, Sources
 from rkcnn.data.packaging import PACKAGINGS, Packaging
 from rkcnn.data.progress import Progress
 from rkcnn.data.sets import SETS, DataSet
-from rkcnn.disk import DiskError, locked, writing_to
+from rkcnn.disk import DiskError, lock_folder, writing_to
 from rkcnn.error import InputError
 
 
@@ -36,7 +36,7 @@ def fetch_set(data: DataSet, sources: Sources, progress: Progress) -> tuple[Path
     if found := find_decoded(data, sources):
         return found
     root = sources.folders()[0] / "decoded"
-    with writing_to(root, REMEDY), locked(root, REMEDY, name=f".{data.folder}.lock", on_wait=progress.note):
+    with writing_to(root, REMEDY), lock_folder(root, REMEDY, name=f".{data.folder}.lock", on_wait=progress.note):
         return find_decoded(data, sources) or _Search(data, sources, progress, root).run()
 
 

@@ -17,7 +17,7 @@ from rkcnn.data.progress import Progress
 from rkcnn.data.read.folder import ImageFiles, are_grey, find_images, read_folder
 from rkcnn.data.read.labelled_pixels import LabelledPixels
 from rkcnn.data.read.npz import read_npz
-from rkcnn.disk import locked, open_file, writing_to
+from rkcnn.disk import lock_folder, open_file, writing_to
 from rkcnn.error import InputError
 
 PREFIXES = ("folder:", "npz:")  # of the names of own images
@@ -40,7 +40,7 @@ def decode_own_images(name: str, sources: Sources, own: OwnOptions, progress: Pr
     root = sources.folders()[0] / "decoded"
     if decoded := _find_decoded(sources, identity, fingerprint):
         return decoded
-    with writing_to(root, REMEDY), locked(root, REMEDY, name=".own.lock", on_wait=progress.note):
+    with writing_to(root, REMEDY), lock_folder(root, REMEDY, name=".own.lock", on_wait=progress.note):
         if decoded := _find_decoded(sources, identity, fingerprint):  # by the process that held the lock
             return decoded
         cache.clear_leftovers(root, "own")

@@ -17,7 +17,7 @@ from rkcnn.run_folder import WEIGHTS, is_checkpoint
 
 
 @dataclass(frozen=True)
-class ModelCard:
+class NetworkDescription:
     """The description of a network in its weight file: what is needed to build it and to feed it images.
 
     It holds no time and no path, so that equal runs give equal files.
@@ -31,10 +31,10 @@ class ModelCard:
     std: tuple[float, ...]
 
     @staticmethod
-    def of(network: str, images: Images) -> ModelCard:
+    def of(network: str, images: Images) -> NetworkDescription:
         """Return the card of a network that was trained on these images."""
         _, channels, height, width = images.pixels.shape
-        return ModelCard(network, channels, (height, width), images.classes, images.mean, images.std)
+        return NetworkDescription(network, channels, (height, width), images.classes, images.mean, images.std)
 
     def as_metadata(self) -> dict[str, str]:
         """Return the card as metadata of a safetensors file."""
@@ -45,7 +45,7 @@ class ModelCard:
 
         Raises InputError if their channels, size or classes are not those of the network.
         """
-        theirs = ModelCard.of(self.network, images)
+        theirs = NetworkDescription.of(self.network, images)
         for given, wanted in (
             (_many(theirs.channels, "channel", "s"), _many(self.channels, "channel", "s")),
             ("images of {} x {}".format(*theirs.size), "images of {} x {}".format(*self.size)),
@@ -59,7 +59,7 @@ class ModelCard:
         return replace(images, mean=self.mean, std=self.std)
 
 
-def read_weights(path: Path) -> tuple[nn.Module, ModelCard]:
+def read_weights(path: Path) -> tuple[nn.Module, NetworkDescription]:
     """Return the network of a weight file in evaluation mode, and its card."""
     try:
         with safe_open(path, framework="pt") as file:
@@ -73,7 +73,7 @@ def read_weights(path: Path) -> tuple[nn.Module, ModelCard]:
     try:
         values: dict[str, Any] = json.loads(card_json)
         values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
-        card = ModelCard(**values)
+        card = NetworkDescription(**values)
         network = create_model(card.network, len(card.classes), card.channels)
     except (ValueError, TypeError, AttributeError) as error:
         raise InputError(f"{path} doesn't say which network it holds: {error}") from None

@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from rkcnn.disk import write_whole
+from rkcnn.disk import write_atomically
 from rkcnn.error import InputError
 from rkcnn.fit.trainer import Trainer
 from rkcnn.run_folder import checkpoint_path, find_checkpoint_files, find_checkpoints, tensors_of
@@ -41,7 +41,7 @@ def save_checkpoint(folder: Path, trainer: Trainer, identity: Json, history: Jso
     path = checkpoint_path(folder, trainer.epoch, trainer.step)
     # Contiguous, as safetensors requires.
     content = save({name: value.detach().cpu().contiguous() for name, value in state_of(trainer).items()})
-    write_whole(tensors_of(path), content, REMEDY)
+    write_atomically(tensors_of(path), content, REMEDY)
     facts = {
         "schema": SCHEMA,
         "identity": identity,
@@ -53,7 +53,7 @@ def save_checkpoint(folder: Path, trainer: Trainer, identity: Json, history: Jso
         "sha256": hashlib.sha256(content).hexdigest(),
     }
     facts["check"] = _checksum(facts)
-    write_whole(path, json.dumps(facts, indent=1).encode(), REMEDY)
+    write_atomically(path, json.dumps(facts, indent=1).encode(), REMEDY)
     for later in find_checkpoints(folder):
         if later.stem > path.stem:  # it is damaged, or this run would have continued from it
             later.unlink(missing_ok=True)

@@ -93,26 +93,26 @@ class Graph(Engine):
     def __init__(self, trainer: Trainer, compiled: bool = True, note: str = "") -> None:
         super().__init__(trainer, compiled, note)
         self.graph = torch.cuda.CUDAGraph()
-        indices, drawn = trainer.batches.plan(trainer.epoch, 0)  # a whole batch, also where a partial one comes next
-        self.indices, self.drawn = indices.clone(), drawn.clone()
+        indices, choices = trainer.batches.plan(trainer.epoch, 0)  # a whole batch, also where a partial one comes next
+        self.indices, self.choices = indices.clone(), choices.clone()
 
     def begin(self) -> None:
         super().begin()
         with self._on_stream(), _state_restored(self.trainer):
             self.trainer.prepare()  # train mode, and a learning rate
             for _ in range(WARM_UP):
-                self.trainer.learn(self.indices, self.drawn)
+                self.trainer.learn(self.indices, self.choices)
             self.wait()
             with torch.cuda.graph(self.graph, stream=self.stream, capture_error_mode="thread_local"):
-                self.trainer.learn(self.indices, self.drawn)
+                self.trainer.learn(self.indices, self.choices)
 
     def _step(self) -> None:
-        indices, drawn = self.trainer.prepare()
+        indices, choices = self.trainer.prepare()
         if len(indices) != len(self.indices):
-            self.trainer.learn(indices, drawn)
+            self.trainer.learn(indices, choices)
             return
         self.indices.copy_(indices)
-        self.drawn.copy_(drawn)
+        self.choices.copy_(choices)
         self.graph.replay()
 
 

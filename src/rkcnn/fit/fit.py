@@ -18,7 +18,7 @@ from rkcnn.fit.trainer import Trainer
 class StepsDone:
     """Every run that is still training has taken one more step; a GPU may still be working on it.
 
-    Set `rest` to have all runs come to rest before the next step; `AtRest` follows.
+    Set `rest` to have all runs come to rest before the next step; `Paused` follows.
     """
 
     rest: bool = False
@@ -38,15 +38,15 @@ class Diverged(NamedTuple):
     reason: str
 
 
-class AtRest:
+class Paused:
     """No step is under way and the clocks stand still: the moment to write checkpoints, or to leave the loop."""
 
 
-def fit(engines: Sequence[Engine]) -> Iterator[StepsDone | EpochDone | Diverged | AtRest]:
+def fit(engines: Sequence[Engine]) -> Iterator[StepsDone | EpochDone | Diverged | Paused]:
     """Train every engine's run to its end, one step of each in turn, so that they run side by side on a GPU.
 
     Yields what happened. A run's seconds count from its first step on and stop while the caller handles an
-    `EpochDone`, a `Diverged` or an `AtRest`.
+    `EpochDone`, a `Diverged` or an `Paused`.
     """
     training = {run: engine for run, engine in enumerate(engines) if not engine.trainer.finished}
     for engine in training.values():
@@ -72,7 +72,7 @@ def fit(engines: Sequence[Engine]) -> Iterator[StepsDone | EpochDone | Diverged 
             if isinstance(event, Diverged) or training[run].trainer.finished:
                 del training[run]
         if steps_done.rest and training:
-            yield AtRest()
+            yield Paused()
 
 
 def _finish_epoch(run: int, trainer: Trainer) -> EpochDone | Diverged:

@@ -184,7 +184,7 @@ _ALL = (paper_mnist(), paper_cifar(), paper_svhn(), mini(), fast_mnist(), fast_c
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ALL}
 
 
-def recipe_of(name: str, changes: dict[str, str] | None = None) -> Recipe:
+def find_recipe(name: str, changes: dict[str, str] | None = None) -> Recipe:
     """Return a named recipe with some of its fields changed, each given as text."""
     if name not in RECIPES:
         raise InputError(f"no recipe {name!r}{_hint(name, RECIPES)}; recipes are {', '.join(RECIPES)}")

@@ -91,9 +91,9 @@ class Trainer:
         network = [*self.network.parameters(), *self.network.buffers()]
         return [*network, *self.sgd.buffers, *self.averaged, self.totals]
 
-    def forward(self, indices: Tensor, drawn: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the summed loss of the images, augmented as drawn, and (loss, wrong, images) for the totals."""
-        batch = self.batches.make(indices, drawn)
+    def forward(self, indices: Tensor, choices: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the summed loss of the images, augmented as choices, and (loss, wrong, images) for the totals."""
+        batch = self.batches.make(indices, choices)
         pixels = batch.pixels.contiguous(memory_format=self.layout)
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.recipe.precision == "bf16"):
             logits = self.model(pixels)
@@ -105,9 +105,9 @@ class Trainer:
             facts = torch.stack([losses.double(), wrong.double(), torch.full_like(wrong, len(indices)).double()])
         return losses, facts
 
-    def learn(self, indices: Tensor, drawn: Tensor) -> None:
-        """Take one step on the images, augmented as drawn: the only code that trains, whatever engine runs it."""
-        losses, facts = self.loss(indices, drawn)
+    def learn(self, indices: Tensor, choices: Tensor) -> None:
+        """Take one step on the images, augmented as choices: the only code that trains, whatever engine runs it."""
+        losses, facts = self.loss(indices, choices)
         whole = len(indices) if self.ranks.world == 1 else self.batches.whole(self.step)
         for parameter in self.network.parameters():
             parameter.grad = None

@@ -15,7 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from torch.utils.hooks import RemovableHandle
 
 from rkcnn.model.frame import Readout
-from rkcnn.model.period import PaperCharge, Period
+from rkcnn.model.period import PaperSolveCost, Period
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ def cost(network: nn.Module, size: int | tuple[int, int] | None = None) -> Cost:
     copied = copy.deepcopy(network).to("meta", torch.float32).train().requires_grad_()
     image = meta_image(copied, size)
     flops, paper, saved = FlopCounterMode(display=False), PaperCounter(), SavedTensors(copied)
-    with paper_charges(copied, paper), saved, flops, paper:
+    with count_solves_as_paper(copied, paper), saved, flops, paper:
         copied(image)
     periods = [module for module in copied.modules() if isinstance(module, Period)]
     return Cost(
         params=sum(p.numel() for p in network.parameters()),
         flops=flops.get_total_flops(),
         exact=all(period.exact for period in periods),
-        paper_flops=paper.total if all(period.paper_counts for period in periods) else None,
+        paper_flops=paper.total if all(period.has_paper_flops for period in periods) else None,
         evaluations=sum(period.evaluations for period in periods) if periods else None,
         unit=periods[0].unit if periods else "",
         activation_bytes=saved.bytes,
@@ -115,10 +115,10 @@ def _batch_norm(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 @contextmanager
-def paper_charges(network: nn.Module, counter: PaperCounter) -> Iterator[None]:
+def count_solves_as_paper(network: nn.Module, counter: PaperCounter) -> Iterator[None]:
     """A context in which the counter gets what the paper counts for a global pool and for a solve.
 
-    A pool costs height x width - 1 for each channel; a solve costs its `paper_charge`, not what it runs.
+    A pool costs height x width - 1 for each channel; a solve costs its `paper_solve_cost`, not what it runs.
     """
     hooks: list[RemovableHandle] = []
 
@@ -126,7 +126,7 @@ def paper_charges(network: nn.Module, counter: PaperCounter) -> Iterator[None]:
         batch, channels, height, width = args[0].shape
         counter.total += batch * channels * (height * width - 1)
 
-    def count_solve(module: nn.Module, charge: PaperCharge) -> None:
+    def count_solve(module: nn.Module, charge: PaperSolveCost) -> None:
         start: list[int] = []
         calls: list[int] = []
         f = module.get_submodule("f")
@@ -140,7 +140,7 @@ def paper_charges(network: nn.Module, counter: PaperCounter) -> Iterator[None]:
         hooks.append(module.register_forward_hook(replace_count))
 
     for module in network.modules():
-        charge = getattr(module, "paper_charge", None)
+        charge = getattr(module, "paper_solve_cost", None)
         if isinstance(module, Readout):
             hooks.append(module.register_forward_pre_hook(pool))
         elif charge is not None:

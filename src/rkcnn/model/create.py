@@ -9,7 +9,7 @@ from rkcnn.model.layers import Conv
 from rkcnn.model.network import Network
 from rkcnn.model.period import load_class
 from rkcnn.model.published.network import Published
-from rkcnn.model.published.originals import ORIGINALS, original_of
+from rkcnn.model.published.originals import ORIGINALS, find_original
 from rkcnn.model.spec import nearest, parse
 
 LARGEST = 1_000_000  # classes, and channels of an image
@@ -30,7 +30,7 @@ def create_model(
         )
     if not 0 <= dropout < 1:
         raise InputError(f"{name}: dropout {dropout} given; it must be at least 0 and below 1")
-    original = original_of(name)
+    original = find_original(name)
     network: Network | Published
     if original is not None and original.network:
         network = load_class(original.network)(classes, channels, dropout, **original.arguments)

@@ -29,7 +29,7 @@ class TimeStep:
     t: Time | None = None
 
 
-class PaperCharge(NamedTuple):
+class PaperSolveCost(NamedTuple):
     """What the paper's FLOP column counts for a solve: evaluations of f, and operations for each element of y."""
 
     evaluations: int
@@ -48,8 +48,8 @@ class Period(nn.Module):
     unit: str = "f"  # what `evaluations` counts: evaluations of f, or stage networks
     evaluations: int = 0  # for one image; the least where the number depends on the data
     exact: bool = True  # whether `evaluations` is the same for all data
-    paper_charge: PaperCharge | None = None
-    paper_counts: bool = True  # whether the paper's FLOP convention covers this period
+    paper_solve_cost: PaperSolveCost | None = None
+    has_paper_flops: bool = True  # whether the paper's FLOP convention covers this period
     solver_stats: SolverStats | None = None
     part_titles: ClassVar[Mapping[str, str]] = {}  # of submodules, where `outline.TITLES` has none or others
 

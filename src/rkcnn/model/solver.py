@@ -9,18 +9,18 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.model.layers import BatchNorm, Frozen
-from rkcnn.model.period import PaperCharge
+from rkcnn.model.period import PaperSolveCost
 from rkcnn.model.spec import ModelSpec
 from rkcnn.solvers.adjoint import adjoint
 from rkcnn.solvers.batch_reducer import LOCAL, BatchReducer
 from rkcnn.solvers.implicit import implicit
 from rkcnn.solvers.methods import ADAMS, IMPLICIT, METHODS
-from rkcnn.solvers.solve import march
+from rkcnn.solvers.solve import take_steps
 from rkcnn.solvers.solver_step import Field, SolverStep
 
 # R = 18 operations a 3/8-rule step; the paper charges an Adams solve two starters of 4 evaluations, nothing
 # for f(t_n, y_n), one evaluation for the corrector, and 14 or 16 operations more (docs/spec.md, 2 and 4).
-ADAMS_CHARGE = {("ab", 4): PaperCharge(8, 2 * 18 + 14), ("abm", 3): PaperCharge(9, 2 * 18 + 16)}
+ADAMS_CHARGE = {("ab", 4): PaperSolveCost(8, 2 * 18 + 14), ("abm", 3): PaperSolveCost(9, 2 * 18 + 16)}
 MAX_ITERATIONS = 30  # of an implicit Runge–Kutta step
 
 
@@ -59,10 +59,10 @@ class Solver:
         return self.steps * tableau.stages - (self.steps - 1) * tableau.first_same_as_last
 
     @property
-    def paper_charge(self) -> PaperCharge | None:
+    def paper_solve_cost(self) -> PaperSolveCost | None:
         """What the paper's FLOPs count for a solve; None where the paper has no such solver."""
         if self.method == "rk4_38":
-            return PaperCharge(4 * self.steps, 18 * self.steps)
+            return PaperSolveCost(4 * self.steps, 18 * self.steps)
         return ADAMS_CHARGE.get((self.method, self.steps))
 
     def walk(self, f: nn.Module, y: Tensor) -> Iterator[SolverStep]:
@@ -80,7 +80,7 @@ class Solver:
         parameters = tuple(f.parameters())
 
         def integrate(f: Field, y: Tensor, start: float, end: float) -> Iterator[SolverStep]:
-            return march(f, y, self.method, self.steps, self.tol, start, end, per_image, reducer)
+            return take_steps(f, y, self.method, self.steps, self.tol, start, end, per_image, reducer)
 
         if self.method in IMPLICIT:
             assert self.tol is not None

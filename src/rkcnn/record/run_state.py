@@ -64,7 +64,7 @@ def _read_begun(folder: Path) -> BegunRun | InputError:
     return InputError(f"no checkpoint in {folder} can be read; remove them to start anew")
 
 
-def find_shorter(run: Run, folder: Path, checksums: Mapping[str, str]) -> FinishedRun | None:
+def find_shorter_run(run: Run, folder: Path, checksums: Mapping[str, str]) -> FinishedRun | None:
     """Return the longest finished run that `run`, which has more epochs and is otherwise equal, can continue.
 
     It must have been trained on images with these checksums and still have its last checkpoint. Only the schedule

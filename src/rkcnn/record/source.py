@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 PACKAGE = Path(__file__).parents[1]
 ROOMS = ("solvers", "model", "data", "fit", "evaluation", "run")  # those that can change a number
-TRAINING = "rkcnn.run.train"
-MEMORY = "rkcnn.evaluation.memory"
-RULE = 2  # of the hash. Rule 1 hashed the bytes and the path of every file in those rooms.
+TRAINING_MODULE = "rkcnn.run.train"
+MEMORY_MODULE = "rkcnn.evaluation.memory"
+HASH_VERSION = 2  # of the hash. Rule 1 hashed the bytes and the path of every file in those rooms.
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ def is_same_code(one: str, two: str, network: str) -> bool:
 
 
 @cache
-def current_source(entry: str = TRAINING) -> Source:
+def current_source(entry: str = TRAINING_MODULE) -> Source:
     """Return this code's commit and the hash of what the module `entry` computes by."""
-    return Source(find_commit(), source_hash(entry), RULE)
+    return Source(find_commit(), source_hash(entry), HASH_VERSION)
 
 
 @cache
-def source_hash(entry: str = TRAINING) -> str:
+def source_hash(entry: str = TRAINING_MODULE) -> str:
     """Return the hash of all definitions in `entry` and in the modules of computing rooms that it imports."""
     digests: list[bytes] = []
     waiting, found = [entry], {entry}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from rkcnn.error import InputError
-from rkcnn.fit.recipe import recipe_of
+from rkcnn.fit.recipe import find_recipe
 from rkcnn.model.spec import parse
 from rkcnn.record.run import Run
 
@@ -132,7 +132,7 @@ class Table:
             raise InputError(f"--seeds {seeds} given; train 1 to 1000 of them")
         specs = self.pick(rows)
         count = seeds or (1 if preset == "smoke" else self.seeds)
-        recipe = recipe_of(self.recipe_at(preset))
+        recipe = find_recipe(self.recipe_at(preset))
         return [Run(self.data_at(preset), spec, recipe, seed) for spec in specs for seed in range(count)]
 
     def pick(self, rows: str) -> list[str]:

@@ -13,11 +13,11 @@ from rkcnn.report.statistics import (
     MOST_SPLITS,
     Difference,
     Permutation,
-    holm,
+    correct_by_holm,
     independent_standard_error,
+    is_significant,
     paired_standard_error,
-    permute,
-    separates,
+    permutation_test,
     welch,
 )
 
@@ -63,7 +63,7 @@ class Comparison(NamedTuple):
     @property
     def separable(self) -> bool:
         """Whether the corrected p tells the two apart."""
-        return separates(self.p)
+        return is_significant(self.p)
 
 
 def compare(results: ResultTable) -> list[Comparison]:
@@ -79,9 +79,9 @@ def compare(results: ResultTable) -> list[Comparison]:
     against = [(row, other) for row, other in against if other is not row]
     pairs = [(row, other) for row, other in against if row.all_finished and other.all_finished]
     differences = [welch(row.errors, other.errors) for row, other in pairs]
-    chances = [difference.p for difference in differences if difference.p is not None]
+    p_values = [difference.p for difference in differences if difference.p is not None]
     lost = sum(bool(row.diverged or other.diverged) for row, other in against)
-    corrected = iter(holm(chances, lost))
+    corrected = iter(correct_by_holm(p_values, lost))
     first_seeds = _FirstSeeds(results)
     return [
         Comparison(
@@ -89,7 +89,7 @@ def compare(results: ResultTable) -> list[Comparison]:
             other,
             difference,
             None if difference.p is None else next(corrected),
-            len(chances) + lost,
+            len(p_values) + lost,
             _permute(row, other),
             first_seeds.test(row, other),
             first_seeds.find_sampling(row, other),
@@ -131,4 +131,4 @@ class _FirstSeeds:
 
 def _permute(row: Row, other: Row) -> Permutation | None:
     n, m = len(row.results), len(other.results)
-    return permute(row.errors, other.errors) if min(n, m) > 1 and comb(n + m, n) <= MOST_SPLITS else None
+    return permutation_test(row.errors, other.errors) if min(n, m) > 1 and comb(n + m, n) <= MOST_SPLITS else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rkcnn.disk import write_whole, writing_to
+from rkcnn.disk import write_atomically, writing_to
 from rkcnn.error import InputError
 from rkcnn.report.figures import FIGURES
 from rkcnn.report.figures.style import save_figure
@@ -45,5 +45,5 @@ def write_tables(report: Report, part: TableReport, folder: Path) -> Iterator[Pa
     for suffix, text in ((".md", table_markdown(part, report.claims_of(part))), (".csv", table_csv(part))):
         path = folder / f"{part.name}{suffix}"
         # Excel reads a CSV in its own code page unless a byte order mark says UTF-8; pandas skips the mark.
-        write_whole(path, text.encode("utf-8-sig" if suffix == ".csv" else "utf-8"))
+        write_atomically(path, text.encode("utf-8-sig" if suffix == ".csv" else "utf-8"))
         yield path

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rkcnn.disk import write_whole
+from rkcnn.disk import write_atomically
 from rkcnn.error import InputError
 from rkcnn.report.paper import COST_TABLES, SLIPS
 
@@ -71,7 +71,7 @@ def replace_between(text: str, markers: tuple[str, str], part: str, where: str =
 
 def write_between(path: Path, markers: tuple[str, str], part: str) -> None:
     """Replace what stands between two markers of a file."""
-    write_whole(path, replace_between(_read(path, markers), markers, part, str(path)).encode())
+    write_atomically(path, replace_between(_read(path, markers), markers, part, str(path)).encode())
 
 
 def check_markers(path: Path, markers: tuple[str, str]) -> None:

@@ -15,7 +15,15 @@ from rkcnn.report.figures import FIGURES
 from rkcnn.report.footnotes import list_footnotes, list_limits
 from rkcnn.report.origins import Origin, find_origins
 from rkcnn.report.results import Records, ResultTable
-from rkcnn.report.sentences import Statement, conclude, introduce_comparisons, mark, say_coverage, say_findings, title
+from rkcnn.report.sentences import (
+    Statement,
+    describe_comparison,
+    introduce_comparisons,
+    preset_warning,
+    say_coverage,
+    say_findings,
+    title,
+)
 from rkcnn.report.tables.cells import RowText, write_row
 
 if TYPE_CHECKING:
@@ -41,9 +49,9 @@ class TableReport:
         return title(self.results)
 
     @cached_property
-    def mark(self) -> str:
+    def preset_warning(self) -> str:
         """The warning that belongs to every number of a fast or smoke table, else empty."""
-        return mark(self.results)
+        return preset_warning(self.results)
 
     @cached_property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -90,7 +98,7 @@ class TableReport:
     @cached_property
     def conclusions(self) -> tuple[str, ...]:
         """One sentence for each comparison."""
-        return tuple(conclude(comparison, self.results.decimals) for comparison in self.comparisons)
+        return tuple(describe_comparison(comparison, self.results.decimals) for comparison in self.comparisons)
 
     def figure(self, stem: str) -> Figure | None:
         """Return one figure by the stem of its file, drawn once; None where there is too little to draw."""
@@ -130,8 +138,7 @@ class Report:
 def build_report(tables: Sequence[ResultTable], records: Records = ()) -> Report:
     """Compare the rows of each table, and judge the paper's claims from `records`, which may hold more than the tables.
 
-    The tables may be the paper's (`results.arrange`) or hold rows of any other runs; without `records` no claim is
-    judged.
+    The tables may be the paper's (`build_result_table`) or hold rows of any other runs; without `records` no claim is judged.
     """
     presets = dict.fromkeys(results.preset for results in tables if results.preset)
     return Report(

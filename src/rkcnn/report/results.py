@@ -10,7 +10,7 @@ from statistics import fmean
 
 from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
-from rkcnn.fit.recipe import Recipe, recipe_of
+from rkcnn.fit.recipe import Recipe, find_recipe
 from rkcnn.model.families import title_of
 from rkcnn.model.published.originals import ORIGINALS
 from rkcnn.record.memory import Memory, find_memories
@@ -93,8 +93,8 @@ class Row:
 class ResultTable:
     """Networks trained on the same data by the same recipe, and which row each is compared with.
 
-    `arrange` makes one from a table of `rkcnn reproduce`. Rows of any other runs on the same data by the same recipe
-    make one too, without `table` and `preset`.
+    `build_result_table` makes one from a table of `rkcnn reproduce`. Rows of any other runs on the same data by the
+    same recipe make one too, without `table` and `preset`.
     """
 
     name: str  # begins the names of its files
@@ -186,7 +186,9 @@ def find_conflicts(records: Records) -> Iterator[str]:
             )
 
 
-def arrange(table: Table, records: Records, preset: str | None = None, memories: Sequence[Memory] = ()) -> ResultTable:
+def build_result_table(
+    table: Table, records: Records, preset: str | None = None, memories: Sequence[Memory] = ()
+) -> ResultTable:
     """Arrange the records that belong to a table; without a preset, those of the first preset that has any."""
     measured = {memory.spec: memory for memory in reversed(memories) if memory.data == table.data}
     for name in (preset,) if preset else PRESETS:
@@ -234,7 +236,7 @@ def _arrange(table: Table, records: Records, preset: str, memories: Mapping[str,
         name=table.name,
         about=table.about,
         data=data,
-        recipe=recipe_of(table.recipe_at(preset)),
+        recipe=find_recipe(table.recipe_at(preset)),
         rows=rows,
         references={spec: reference_of(table, spec) for spec in wanted},
         images=SETS[data].test.images,

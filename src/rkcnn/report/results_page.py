@@ -10,7 +10,7 @@ from rkcnn.record.tables import PRESETS, TABLES
 from rkcnn.report.claims.verdict import JudgedClaim
 from rkcnn.report.footnotes import NORMS, note_control, note_records, note_sampling
 from rkcnn.report.report import Report, TableReport, build_report
-from rkcnn.report.results import Records, arrange
+from rkcnn.report.results import Records, build_result_table
 from rkcnn.report.sentences import (
     Statement,
     count,
@@ -41,7 +41,7 @@ MOST_ROWS = 10
 
 def report_published(records: Records) -> Report:
     """Build the report that the README and docs/results.md show: the MNIST table by the paper's recipe."""
-    return build_report([arrange(TABLES["mnist"], records, "paper")], records)
+    return build_report([build_result_table(TABLES["mnist"], records, "paper")], records)
 
 
 def write_readme_part(report: Report) -> str:
@@ -179,7 +179,7 @@ def _list_others(records: Records) -> Iterator[str]:
     listed: set[Path] = set()
     for name, table in TABLES.items():
         for preset in PRESETS:
-            results = arrange(table, records, preset)
+            results = build_result_table(table, records, preset)
             folders = {folder for row in results.rows for folder in row.folders}
             if (name, preset) != ("mnist", "paper") and folders - listed:
                 runs = title(results).rpartition("; ")[2]

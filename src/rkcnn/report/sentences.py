@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from rkcnn.fit.recipe import recipe_of
+from rkcnn.fit.recipe import find_recipe
 from rkcnn.report.compare import Comparison
 from rkcnn.report.paper import printed_sample
 from rkcnn.report.results import ResultTable, Row
-from rkcnn.report.statistics import LEVEL, Difference, holm, separates, welch_of
+from rkcnn.report.statistics import LEVEL, Difference, correct_by_holm, is_significant, welch_from_samples
 
 
 class Statement(NamedTuple):
@@ -49,12 +49,12 @@ def title(results: ResultTable) -> str:
     return f"{results.name}: {results.about}; {results.recipe.name}, {results.runs} of {total} runs"
 
 
-def mark(results: ResultTable) -> str:
+def preset_warning(results: ResultTable) -> str:
     """Return the warning that belongs to every number of a fast or smoke table; empty for the paper's recipe."""
     if results.preset == "smoke":
         return f"SMOKE: {results.recipe.most_steps} steps on {results.data}; says nothing about accuracy"
     if results.preset == "fast" and results.table:
-        recipe, paper = results.recipe, recipe_of(results.table.recipe_at("paper"))
+        recipe, paper = results.recipe, find_recipe(results.table.recipe_at("paper"))
         return f"FAST: {recipe.epochs} epochs by {recipe.name}, the paper has {paper.epochs}; not the paper's recipe"
     return ""
 
@@ -66,7 +66,7 @@ def say_paper_counts(results: ResultTable) -> str:
     return "an inference: the paper doesn't say, and its public training code, which does so, is for CIFAR only"
 
 
-def conclude(comparison: Comparison, digits: int) -> str:
+def describe_comparison(comparison: Comparison, digits: int) -> str:
     """State one comparison: whether the two are separable, the difference with its interval, and the other tests."""
     row, other, found = comparison.row, comparison.reference, comparison.difference
     both = f"{row.label} and {other.label}"
@@ -115,7 +115,7 @@ def introduce_comparisons(results: ResultTable, comparisons: Sequence[Comparison
     )
     smallest = min((each.permutation.smallest for each in comparisons if each.permutation), default=0.0)
     corrected = min(1.0, smallest * comparisons[0].among)
-    if not separates(corrected):
+    if not is_significant(corrected):
         yield (
             f"The permutation test is exact and not corrected: the smallest p that so few seeds allow, "
             f"{smallest:.2g}, would be {corrected:.2g} after correction, so it can't decide by itself."
@@ -180,13 +180,13 @@ def find_agreement(results: ResultTable) -> Agreement | None:
     """Test our best-epoch means against those that the paper prints; None where there is nothing to test."""
     rows = [row for row in results.rows if results.compares_with_paper(row)]
     pairs = [(row, row.best, printed_sample(row.printed)) for row in rows]
-    known = [(row, welch_of(ours, theirs)) for row, ours, theirs in pairs if ours and theirs]
+    known = [(row, welch_from_samples(ours, theirs)) for row, ours, theirs in pairs if ours and theirs]
     tested = [(row, found) for row, found in known if found.p is not None]
     if not tested:
         return None
     lost = sum(bool(row.printed and row.diverged) for row in results.rows)
-    corrected = holm([found.p for _, found in tested if found.p is not None], lost)
-    apart = tuple(each for each, p in zip(tested, corrected, strict=True) if separates(p))
+    corrected = correct_by_holm([found.p for _, found in tested if found.p is not None], lost)
+    apart = tuple(each for each, p in zip(tested, corrected, strict=True) if is_significant(p))
     values = [found.value for _, found in tested]
     ends = [end for _, found in tested for end in found.interval or ()]
     return Agreement(len(tested), (min(values), max(values)), (min(ends), max(ends)), apart)
@@ -197,7 +197,7 @@ def say_agreement(results: ResultTable, agreement: Agreement) -> str:
     digits, apart = results.decimals, agreement.apart
     low, high = (signed(value, digits) for value in agreement.differences)
     left, right = (signed(end, digits) for end in agreement.intervals)
-    named = f": {', '.join(_give(row, found, digits) for row, found in apart)}" if apart else ""
+    named = f": {', '.join(_format_difference(row, found, digits) for row, found in apart)}" if apart else ""
     return (
         f"With each run counted at its best epoch, as the paper counts ({say_paper_counts(results)}), our means are "
         f"{low} to {high} points from the paper's over {count(agreement.tested, 'network')}. By Welch's test from the "
@@ -224,14 +224,14 @@ def _say_comparisons(comparisons: Sequence[Comparison], digits: int, tested: str
     return Statement(
         head,
         tuple(
-            (word, ", ".join(_give(each.row, each.difference, digits) for each in found))
+            (word, ", ".join(_format_difference(each.row, each.difference, digits) for each in found))
             for word, found in groups
             if found
         ),
     )
 
 
-def _give(row: Row, found: Difference, digits: int) -> str:
+def _format_difference(row: Row, found: Difference, digits: int) -> str:
     if found.interval is None:
         return f"{row.label} ({signed(found.value, digits)})"
     low, high = (signed(bound, digits) for bound in found.interval)

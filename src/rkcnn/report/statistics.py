@@ -57,10 +57,10 @@ def welch(a: Sequence[float], b: Sequence[float], level: float = LEVEL) -> Diffe
     dof = se⁴ / ((s_a²/n_a)²/(n_a - 1) + (s_b²/n_b)²/(n_b - 1)). Two samples without any spread have no
     interval: their spread of 0 is a coincidence of few runs, not a certainty.
     """
-    return welch_of(Sample.of(a), Sample.of(b), level)
+    return welch_from_samples(Sample.of(a), Sample.of(b), level)
 
 
-def welch_of(one: Sample, two: Sample, level: float = LEVEL) -> Difference:
+def welch_from_samples(one: Sample, two: Sample, level: float = LEVEL) -> Difference:
     """Do the same with samples of which only mean, deviation and number are known, as those that the paper printed."""
     value = one.mean - two.mean
     if one.std is None or two.std is None:
@@ -71,16 +71,16 @@ def welch_of(one: Sample, two: Sample, level: float = LEVEL) -> Difference:
     se = sqrt(part_a + part_b)
     share = part_a / (part_a + part_b)
     dof = 1 / (share**2 / (one.n - 1) + (1 - share) ** 2 / (two.n - 1))
-    half = quantile(level, dof) * se
-    return Difference(value, (value - half, value + half), dof, tail(value / se, dof))
+    half = t_quantile(level, dof) * se
+    return Difference(value, (value - half, value + half), dof, two_sided_p(value / se, dof))
 
 
-def separates(p: float | None) -> bool:
+def is_significant(p: float | None) -> bool:
     """Whether a corrected p tells two networks apart; without any spread there is no p."""
     return p is not None and p < 1 - LEVEL
 
 
-def permute(a: Sequence[float], b: Sequence[float]) -> Permutation:
+def permutation_test(a: Sequence[float], b: Sequence[float]) -> Permutation:
     """Exact two-sided test: the share of all splits of the pooled runs whose means differ at least as much.
 
     `smallest` is 2 of C(2n, n) with equal sides, since swapping them gives the same difference, else 1.
@@ -103,7 +103,7 @@ def permute(a: Sequence[float], b: Sequence[float]) -> Permutation:
     return Permutation(sum(d >= least for d in distances) / splits, (2 if n == m else 1) / splits, splits)
 
 
-def holm(ps: Sequence[float], lost: int = 0) -> list[float]:
+def correct_by_holm(ps: Sequence[float], lost: int = 0) -> list[float]:
     """Correct p-values by Holm's method and return them in the order given.
 
     In rising order the corrected p is max over j <= i of (m - j + 1) p_j, at most 1. m also counts the `lost`
@@ -135,22 +135,22 @@ def independent_standard_error(first: float, second: float, images: int) -> floa
     return sqrt((first * (1 - first) + second * (1 - second)) / images)
 
 
-def tail(t: float, dof: float) -> float:
+def two_sided_p(t: float, dof: float) -> float:
     """Return P(|T| >= |t|) of Student's t, which is I_x(dof / 2, 1 / 2) at x = dof / (dof + t²)."""
     if dof <= 0:
         raise InputError(f"{dof} degrees of freedom given; Student's t needs more than 0")
     return incomplete_beta(dof / 2, 0.5, dof / (dof + t * t), t * t / (dof + t * t))
 
 
-def quantile(level: float, dof: float) -> float:
+def t_quantile(level: float, dof: float) -> float:
     """Return the t > 0 with P(|T| < t) = level, found by bisection."""
     if not 0 < level < 1:
         raise InputError(f"level {level} given; a level lies between 0 and 1, as 0.95 does")
     low, high = 0.0, 1.0
-    while tail(high, dof) > 1 - level:
+    while two_sided_p(high, dof) > 1 - level:
         low, high = high, 2 * high
     while low < (middle := (low + high) / 2) < high:  # until no number lies between
-        low, high = (middle, high) if tail(middle, dof) > 1 - level else (low, middle)
+        low, high = (middle, high) if two_sided_p(middle, dof) > 1 - level else (low, middle)
     return high
 
 

@@ -22,12 +22,12 @@ from pathlib import Path
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
 from rkcnn.data.options import Sources
-from rkcnn.disk import Locked
+from rkcnn.disk import FolderLocked
 from rkcnn.error import InputError
 from rkcnn.record.run import Run, read_run
 from rkcnn.reproduce.events import Event, Reporter, failure
 from rkcnn.run.device import keep_freed_memory
-from rkcnn.run.side_by_side import Execution, train_together
+from rkcnn.run.side_by_side import Execution, train_side_by_side
 from rkcnn.run.signals import Stopped
 
 IDLE = Event("idle", -1)
@@ -93,8 +93,8 @@ def carry_out(
         indices = {run: index for index, run in group}
         try:
             training, test = load_images(group[0][1].data, assignment.sources)
-            train_together(list(indices), training, test, execution, Reporter(indices, report_once))
-        except Locked as lock:
+            train_side_by_side(list(indices), training, test, execution, Reporter(indices, report_once))
+        except FolderLocked as lock:
             busy = next(index for index, run in group if execution.out / run.folder == lock.folder)
             report_once(Event("busy", busy, message=f"{lock.holder} is training it"))
             groups.append(group)

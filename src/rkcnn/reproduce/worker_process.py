@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from rkcnn.disk import HOLDER
+from rkcnn.disk import LOCK_HOLDER
 from rkcnn.reproduce.events import Event, read_event
 from rkcnn.reproduce.worker import Assignment, Group
 
@@ -49,7 +49,7 @@ class WorkerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "OMP_NUM_THREADS": str(self.slot.threads), HOLDER: str(os.getpid())},
+            env={**os.environ, "OMP_NUM_THREADS": str(self.slot.threads), LOCK_HOLDER: str(os.getpid())},
             # Ctrl-C must reach the driver alone, which then asks its workers to stop: in a new session on Linux and
             # macOS, in a new process group on Windows.
             start_new_session=True,

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 
 from rkcnn import __version__
 from rkcnn.data.images import Images
-from rkcnn.disk import write_whole
+from rkcnn.disk import write_atomically
 from rkcnn.evaluation.predictor import Predictor
-from rkcnn.evaluation.weights import ModelCard
+from rkcnn.evaluation.weights import NetworkDescription
 from rkcnn.fit.checkpoint import REMEDY, load_checkpoint, save_checkpoint, state_of
 from rkcnn.fit.engine import Engine, start_engine
 from rkcnn.fit.epoch import TrainingEpoch
@@ -30,7 +30,7 @@ from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
 from rkcnn.record.result import Epoch, Result, Stretch, find_other_code, read_progress
 from rkcnn.record.run import Run
-from rkcnn.record.run_state import find_shorter
+from rkcnn.record.run_state import find_shorter_run
 from rkcnn.record.source import current_source
 from rkcnn.run.device import describe_machine, peak_bytes, set_precision
 from rkcnn.run_folder import PREDICTIONS, RESULT, WEIGHTS
@@ -101,10 +101,10 @@ class Job:
                 predictions = self.predictor.predictions(self.trainer.network)
                 state = self.trainer.network.state_dict()
                 weights = {name: value.detach().cpu().contiguous() for name, value in state.items()}
-                content = save(weights, ModelCard.of(self.run.spec, self.train).as_metadata())
-            write_whole(self.folder / WEIGHTS, content, REMEDY)
-            write_whole(self.folder / PREDICTIONS, _npy(predictions), REMEDY)
-        write_whole(self.folder / RESULT, result.to_json(), REMEDY)
+                content = save(weights, NetworkDescription.of(self.run.spec, self.train).as_metadata())
+            write_atomically(self.folder / WEIGHTS, content, REMEDY)
+            write_atomically(self.folder / PREDICTIONS, _npy(predictions), REMEDY)
+        write_atomically(self.folder / RESULT, result.to_json(), REMEDY)
         return result
 
     def _make_result(self, status: str) -> Result:
@@ -156,7 +156,7 @@ def start_job(
         history, note = load_checkpoint(folder, trainer, identify(run, training, test))
         notes = [note]
         untouched = (trainer.epoch, trainer.step) == (0, 0)
-        if untouched and (shorter := find_shorter(run, folder, checksums(training, test))) is not None:
+        if untouched and (shorter := find_shorter_run(run, folder, checksums(training, test))) is not None:
             history, note = load_checkpoint(shorter.folder, trainer, identify(shorter.run, training, test))
             notes += [note, f"continues from the {trainer.epoch} epochs in {shorter.folder}"]
         return history, notes, trainer.epoch, trainer.step

@@ -12,9 +12,9 @@ from pathlib import Path
 import torch
 
 from rkcnn.data.images import Images
-from rkcnn.disk import locked
+from rkcnn.disk import lock_folder
 from rkcnn.error import InputError
-from rkcnn.fit.fit import AtRest, Diverged, EpochDone, StepsDone, fit
+from rkcnn.fit.fit import Diverged, EpochDone, Paused, StepsDone, fit
 from rkcnn.fit.ranks import Ranks, join
 from rkcnn.record.result import Result, read_result
 from rkcnn.record.run import Run
@@ -24,7 +24,7 @@ from rkcnn.run.observer import Observer
 from rkcnn.run.signals import Stopped, stop_signals
 from rkcnn.run_folder import REPLACED_RESULT, RESULT, find_checkpoint_files
 
-KEEP_SECONDS = 10.0
+CHECKPOINT_INTERVAL = 10.0
 MOST_AT_ONCE = 10  # runs on a GPU: 10 small ones fill an H200, and 20 are no faster (docs/gpu.md)
 
 
@@ -32,17 +32,17 @@ MOST_AT_ONCE = 10  # runs on a GPU: 10 small ones fill an H200, and 20 are no fa
 class Execution:
     """How runs are carried out. What they compute does not depend on it, up to rounding.
 
-    A checkpoint is written every `keep_seconds`, at the end of a run, and when the run is asked to stop.
+    A checkpoint is written every `checkpoint_interval`, at the end of a run, and when the run is asked to stop.
     """
 
     out: Path
     device: str = "auto"
     engine: str = "auto"
     again: bool = False  # repeat runs that have a result
-    keep_seconds: float = KEEP_SECONDS
+    checkpoint_interval: float = CHECKPOINT_INTERVAL
 
 
-def train_together(
+def train_side_by_side(
     runs: Sequence[Run], training: Images, test: Images, execution: Execution, observer: Observer
 ) -> dict[Run, Result]:
     """Train runs of one data set, on a GPU as many at once as it has memory for, and return their results.
@@ -75,7 +75,7 @@ def train_together(
                 jobs.append(job)
             for job in jobs:
                 job.together = len(jobs)
-            results |= _train(jobs, ranks, execution.keep_seconds, signals, observer)
+            results |= _train(jobs, ranks, execution.checkpoint_interval, signals, observer)
     return results
 
 
@@ -85,7 +85,7 @@ def _claim_folder(run: Run, folder: Path, content: dict[str, str], again: bool, 
     `content` are the checksums that the result's images must have. A result that is repeated is set aside, so that
     the repetition can be broken off and continued like any run.
     """
-    stack.enter_context(locked(folder))
+    stack.enter_context(lock_folder(folder))
     path = folder / RESULT
     if not path.exists():
         return None
@@ -136,7 +136,7 @@ class _Next(IntEnum):
 
 
 def _train(
-    jobs: list[Job], ranks: Ranks, keep_seconds: float, signals: list[str], observer: Observer
+    jobs: list[Job], ranks: Ranks, checkpoint_interval: float, signals: list[str], observer: Observer
 ) -> dict[Run, Result]:
     """Train jobs side by side to their ends and return their results; raise Stopped when there is a signal."""
     results: dict[Run, Result] = {}
@@ -150,7 +150,7 @@ def _train(
         match event:
             case StepsDone():
                 observer.steps_done(jobs)
-                due = any(job.checkpoint_is_due(keep_seconds) for job in jobs if job.run not in results)
+                due = any(job.checkpoint_is_due(checkpoint_interval) for job in jobs if job.run not in results)
                 wish = _Next.STOP if signals else _Next.CHECKPOINT if due else _Next.STEP
                 following = _Next(ranks.largest(wish))
                 event.rest = following is not _Next.STEP
@@ -162,7 +162,7 @@ def _train(
                     end(job, "finished")
             case Diverged(run, reason):
                 end(jobs[run], f"diverged: {reason}")
-            case AtRest():
+            case Paused():
                 for job in jobs:
                     if job.run not in results:
                         _save_checkpoint(job, observer)

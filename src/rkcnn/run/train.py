@@ -12,12 +12,12 @@ from rkcnn.data.load import load
 from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.data.progress import Progress
 from rkcnn.error import InputError
-from rkcnn.fit.recipe import Recipe, recipe_of
+from rkcnn.fit.recipe import Recipe, find_recipe
 from rkcnn.model.create import create_model
 from rkcnn.record.result import Result
 from rkcnn.record.run import Run
 from rkcnn.run.observer import Observer
-from rkcnn.run.side_by_side import KEEP_SECONDS, Execution, train_together
+from rkcnn.run.side_by_side import CHECKPOINT_INTERVAL, Execution, train_side_by_side
 
 
 def train(
@@ -31,7 +31,7 @@ def train(
     out: str | Path = "runs",
     validation: int = 0,
     again: bool = False,
-    keep_seconds: float = KEEP_SECONDS,
+    checkpoint_interval: float = CHECKPOINT_INTERVAL,
     sources: Sources | None = None,
     own: OwnOptions | None = None,
     progress: Progress | None = None,
@@ -43,20 +43,20 @@ def train(
     continues a shorter one where the schedule allows. With `validation`, so many training images are set apart, errors
     are measured on them, and the test images are not used. Raises Stopped when a signal asks to stop.
     """
-    chosen = recipe_of(recipe) if isinstance(recipe, str) else recipe
+    chosen = find_recipe(recipe) if isinstance(recipe, str) else recipe
     training, test = load(data, sources, own, progress)
     name = data
     if validation:
         training, test = training.split(validation)
         name = f"{data}~validation-{validation}"
-    network = check_fit(spec, training)
+    network = check_network(spec, training)
     runs = [Run(name, network, chosen, seed) for seed in seeds]
-    execution = Execution(Path(out), device, engine, again, keep_seconds)
-    results = train_together(runs, training, test, execution, observer or Observer())
+    execution = Execution(Path(out), device, engine, again, checkpoint_interval)
+    results = train_side_by_side(runs, training, test, execution, observer or Observer())
     return [results[run] for run in runs]
 
 
-def check_fit(spec: str, images: Images) -> str:
+def check_network(spec: str, images: Images) -> str:
     """Return the network's full name; raises InputError if it can't take these images."""
     _, channels, height, width = images.pixels.shape
     with torch.device("meta"):

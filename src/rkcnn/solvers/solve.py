@@ -89,7 +89,7 @@ def solve(
             stepping = implicit(f, y, METHODS[method], parameters, count, tol, max_iterations, start=start, end=end)
         else:
             limit = None if method == "ab" or (fixed and method in METHODS) else tol
-            stepping = march(f, y, method, count, limit, start, end, max_evaluations=max_evaluations)
+            stepping = take_steps(f, y, method, count, limit, start, end, max_evaluations=max_evaluations)
         for step in stepping:
             taken += float(step.t) != time  # the last step of an adaptive solver may be a rejected one
             time = float(step.t)
@@ -112,7 +112,7 @@ def solve(
     return Solution(ts, torch.stack(ys).reshape(-1, *start.shape), converged, field.evaluations, taken)
 
 
-def march(
+def take_steps(
     f: Field,
     y: Tensor,
     method: str,

@@ -10,12 +10,12 @@ from typing import Any, TypedDict, Unpack
 
 from rkcnn.data.images import Images
 from rkcnn.error import InputError
-from rkcnn.fit.recipe import Recipe, recipe_of
+from rkcnn.fit.recipe import Recipe, find_recipe
 from rkcnn.record.run import Run
 from rkcnn.run.observer import Observer
-from rkcnn.run.side_by_side import Execution, train_together
+from rkcnn.run.side_by_side import Execution, train_side_by_side
 from rkcnn.run.signals import Stopped
-from rkcnn.run.train import check_fit
+from rkcnn.run.train import check_network
 from rkcnn.use.images import Data, load_images, name_of
 from rkcnn.use.progress import PrintedProgress
 from rkcnn.use.result import TrainingResult
@@ -110,11 +110,11 @@ def train(
     training, test = load_images(data, size=size, split=split, skip_bad=skip_bad, progress=progress)
     if validation:
         training, test = training.split(validation)
-    run = Run(name_of(training, test), check_fit(network, training), chosen, int(seed))
+    run = Run(name_of(training, test), check_network(network, training), chosen, int(seed))
     execution = Execution(Path(out), device, engine, again)
     watching = observer or (PrintedProgress() if progress else Observer())
     try:
-        result = train_together([run], training, test, execution, watching)[run]
+        result = train_side_by_side([run], training, test, execution, watching)[run]
     except Stopped as stopped:
         if str(stopped) == "SIGINT":  # Python's own sign for Ctrl-C; a checkpoint is kept
             raise KeyboardInterrupt from None
@@ -137,7 +137,7 @@ def change_recipe(recipe: str | Recipe, changes: dict[str, Any]) -> Recipe:
     """
     if not isinstance(recipe, str | Recipe):
         raise InputError(f"a recipe of type {type(recipe).__name__} given; give the name of one, or a Recipe")
-    chosen = recipe_of(recipe) if isinstance(recipe, str) else recipe
+    chosen = find_recipe(recipe) if isinstance(recipe, str) else recipe
     kinds = {field.name: str(field.type) for field in fields(Recipe) if field.name != "name"}
     for name in changes:
         if name not in kinds:

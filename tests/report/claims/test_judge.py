@@ -193,11 +193,11 @@ def test_the_papers_own_numbers_are_judged_by_the_same_rules(tmp_path: Path) -> 
     assert judged["e-worse"].by_paper == "not separable (6 as claimed, 2 undecided)"
     assert judged["beats-numerical-matched"].by_paper == judged["params-share"].by_paper == "", "it printed none"
     # the two undecided are on MNIST: E 0.364±0.039 against I 0.316±0.033 and R 0.308±0.024, five runs each
-    chances = [
+    p_values = [
         stats.ttest_ind_from_stats(mean, std, 5, 0.364, 0.039, 5, equal_var=False).pvalue
         for mean, std in ((0.316, 0.033), (0.308, 0.024))
     ]
-    assert min(chances) > 0.01  # the smallest p that could separate among eight is 0.05 / 8
+    assert min(p_values) > 0.01  # the smallest p that could separate among eight is 0.05 / 8
 
 
 def test_survivors_of_diverged_rows_judge_nothing(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ from matplotlib.axes import Axes
 from report.records import ERRORS, put_records, report_of
 from rkcnn.record.tables import TABLES
 from rkcnn.report.figures.style import PALE
-from rkcnn.report.results import arrange
+from rkcnn.report.results import build_result_table
 from rkcnn.report.statistics import welch
 
 REFERENCE = "RKCNN-R-2@k=32"  # the paper's best
-LABELS = {row.label: row.spec for row in arrange(TABLES["mnist"], ()).rows}
+LABELS = {row.label: row.spec for row in build_result_table(TABLES["mnist"], ()).rows}
 
 
 def draw(folder: Path) -> Axes:

@@ -13,7 +13,7 @@ from rkcnn.record.memory import Memory
 from rkcnn.record.tables import TABLES
 from rkcnn.report.claims.judge import judge_claims
 from rkcnn.report.report import build_report
-from rkcnn.report.results import arrange, read_records
+from rkcnn.report.results import build_result_table, read_records
 from rkcnn.report.tables.text import WIDTH, align, claims_text, memory_text, table_text
 
 
@@ -113,7 +113,7 @@ def test_another_recipe_is_marked_here_too() -> None:
 
 
 def memory_of(table: str, preset: str | None = None, memories: Sequence[Memory] = ()) -> str:
-    return memory_text(build_report([arrange(TABLES[table], (), preset, memories)]).tables[0])
+    return memory_text(build_report([build_result_table(TABLES[table], (), preset, memories)]).tables[0])
 
 
 def test_words_left_numbers_right_and_nothing_left_out() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from rkcnn.data.options import Sources
 from rkcnn.disk import DiskError
-from rkcnn.fit.recipe import recipe_of
+from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.run import Run
 from rkcnn.reproduce.events import Event
 from rkcnn.reproduce.ray import driver
@@ -19,7 +19,7 @@ from rkcnn.reproduce.ray.driver import Driver
 from rkcnn.reproduce.ray.transfer import Files, Mailbox
 from rkcnn.run.side_by_side import Execution
 
-RUNS = {index: Run("mnist-mini", "ResNet@k=4", recipe_of("smoke"), index) for index in (0, 1)}
+RUNS = {index: Run("mnist-mini", "ResNet@k=4", find_recipe("smoke"), index) for index in (0, 1)}
 CRASHES, CONTINUES = "crashes", "continues"  # what may happen to a task beside its answer
 
 

@@ -18,9 +18,9 @@ import torch
 
 from digits import write_digits
 from rkcnn.data.options import Sources
-from rkcnn.disk import DiskError, locked
+from rkcnn.disk import DiskError, lock_folder
 from rkcnn.error import InputError
-from rkcnn.fit.recipe import recipe_of
+from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.result import read_result
 from rkcnn.record.run import Run
 from rkcnn.reproduce.events import Event
@@ -31,7 +31,7 @@ from rkcnn.run.side_by_side import Execution
 from rkcnn.run.train import train
 
 SPEC = "RKCNN-R-2@k=4"
-RECIPE = recipe_of("mini", {"epochs": "15", "batch": "64", "drop_last": "off"})  # 105 steps
+RECIPE = find_recipe("mini", {"epochs": "15", "batch": "64", "drop_last": "off"})  # 105 steps
 NEVER = 1000.0  # seconds: no checkpoint but the first and the last
 
 
@@ -79,7 +79,7 @@ def home(digits: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that was trained in this process without interruption."""
     assert torch.get_num_threads() == 1
     out = tmp_path_factory.mktemp("home")
-    train(SPEC, digits, RECIPE, (0,), device="cpu", engine="eager", out=out, keep_seconds=NEVER)
+    train(SPEC, digits, RECIPE, (0,), device="cpu", engine="eager", out=out, checkpoint_interval=NEVER)
     return out
 
 
@@ -138,7 +138,7 @@ def run_of(digits: str, seed: int = 0) -> Run:
 def train_on_ray(
     runs: list[Run], out: Path, keep: float, address: str | None = None, store: Path | None = None
 ) -> Generator[Event, None, None]:
-    return reproduce_on_ray(runs, Execution(out, "cpu", "eager", keep_seconds=keep), Sources(), address, store)
+    return reproduce_on_ray(runs, Execution(out, "cpu", "eager", checkpoint_interval=keep), Sources(), address, store)
 
 
 def fraction_at(checkpoint: str) -> float:
@@ -227,7 +227,7 @@ def test_a_folder_in_use_fails_and_a_finished_run_ends(cluster: str, digits: str
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / runs[2].folder.parts[0]).write_text("")
     shutil.copytree(home, tmp_path / "out")
-    with locked(tmp_path / "out" / runs[1].folder):
+    with lock_folder(tmp_path / "out" / runs[1].folder):
         ends, *_ = train_on_ray(runs[:1], tmp_path / "out", NEVER, cluster)
         in_use, no_store = train_on_ray(runs[1:], tmp_path / "out", NEVER, cluster, tmp_path / "store")
     assert (ends.kind, ends.index, ends.message) == ("ends", 0, "finished")

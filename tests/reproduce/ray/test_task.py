@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from rkcnn.data.load import load
-from rkcnn.disk import locked
-from rkcnn.fit.recipe import recipe_of
+from rkcnn.disk import lock_folder
+from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.run import Run
 from rkcnn.reproduce.ray.task import (
     Sender,
@@ -25,9 +25,9 @@ from rkcnn.reproduce.ray.task import (
 )
 from rkcnn.reproduce.ray.transfer import Files
 from rkcnn.run.job import Job
-from rkcnn.run.side_by_side import Execution, train_together
+from rkcnn.run.side_by_side import Execution, train_side_by_side
 
-RUN = Run("mnist-mini", "ResNet@k=4", recipe_of("mini", {"milestones": "2_3"}), 3)
+RUN = Run("mnist-mini", "ResNet@k=4", find_recipe("mini", {"milestones": "2_3"}), 3)
 
 
 @pytest.mark.parametrize("store", [None, Path("/shared/runs")])
@@ -51,9 +51,9 @@ def test_images_as_values() -> None:
 
 def test_after_a_damaged_checkpoint_it_sends_what_it_makes(tmp_path: Path) -> None:
     """And not the damaged one again and again, which is named later than all that it makes until there."""
-    run = Run("mnist-mini", "Identity@k=4", recipe_of("smoke", {"most_steps": "4"}), 0)
+    run = Run("mnist-mini", "Identity@k=4", find_recipe("smoke", {"most_steps": "4"}), 0)
     task = Task(0, run, "cpu", "eager", 0.0, 1, None)
-    execution = Execution(tmp_path, "cpu", "eager", keep_seconds=0.0)
+    execution = Execution(tmp_path, "cpu", "eager", checkpoint_interval=0.0)
     sent: list[Files] = []
 
     class Stopping(Sender):
@@ -64,10 +64,10 @@ def test_after_a_damaged_checkpoint_it_sends_what_it_makes(tmp_path: Path) -> No
 
     images = load("mnist-mini")
     with pytest.raises(KeyboardInterrupt):
-        train_together([run], *images, execution, Stopping(task, lambda event: None, sent.append))
+        train_side_by_side([run], *images, execution, Stopping(task, lambda event: None, sent.append))
     (tmp_path / run.folder / "checkpoint-00000-000003.safetensors").write_bytes(b"")
     sent.clear()
-    train_together([run], *images, execution, Sender(task, lambda event: None, sent.append))
+    train_side_by_side([run], *images, execution, Sender(task, lambda event: None, sent.append))
     steps = ["00000-000002", "00000-000003", "00001-000000"]
     assert [min(files) for files in sent] == [f"checkpoint-{step}.json" for step in steps]
     assert all(files[min(files)] and files[max(files)] for files in sent)
@@ -99,7 +99,7 @@ def test_the_scratch_folder_of_a_killed_process_is_deleted_and_nothing_else(tmp_
     elsewhere, own = tmp_path / f"rkcnn-{dead}-elsewhere", tmp_path / f"rkcnn-{dead}-results"
     own.mkdir()
     (tmp_path / f"rkcnn-{dead}-link").symlink_to(left)
-    with locked(elsewhere), scratch_folder() as first, scratch_folder() as second:
+    with lock_folder(elsewhere), scratch_folder() as first, scratch_folder() as second:
         assert first != second
         assert first.is_dir()
         assert not left.exists()

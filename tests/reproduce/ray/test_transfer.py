@@ -68,7 +68,7 @@ def test_no_room_for_a_run_is_one_sentence(tmp_path: Path) -> None:
 
 def test_what_vouches_is_written_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
-    monkeypatch.setattr(transfer, "write_whole", lambda path, content, remedy: written.append(path.name))
+    monkeypatch.setattr(transfer, "write_atomically", lambda path, content, remedy: written.append(path.name))
     unpack_checkpoints(tmp_path, checkpoint(7), REMEDY)
     unpack_results(tmp_path, {"result.json": b"", "weights.safetensors": b"", "predictions.npy": b""}, REMEDY)
     assert written[1].endswith(".json")

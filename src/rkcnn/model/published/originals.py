@@ -36,6 +36,6 @@ ORIGINALS: dict[str, Original] = {
 }
 
 
-def original_of(name: str) -> Original | None:
+def find_original(name: str) -> Original | None:
     """Return the original of that name, written in any case; None where there is none."""
     return {known.lower(): original for known, original in ORIGINALS.items()}.get(name.strip().lower())

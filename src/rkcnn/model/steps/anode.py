@@ -19,7 +19,7 @@ class Anode(OdePeriod):
         width = spec.k[index] + spec.p
         super().__init__(spec, index, OdeFunction(width, layers), width)
         self.p = spec.p
-        self.paper_counts, self.paper_charge = False, None
+        self.has_paper_flops, self.paper_solve_cost = False, None
 
     def start(self, y: Tensor) -> Tensor:
         return F.pad(y, (0, 0, 0, 0, 0, self.p))

@@ -18,7 +18,7 @@ from rkcnn.model.steps.leapfrog import TiedConv
 class Hamiltonian(Period):
     """Splits the channels into (y, z):  z <- z - h K1^T s(K1 y),  y <- y + h K2^T s(K2 z),  h = 1/r."""
 
-    paper_counts = False
+    has_paper_flops = False
     part_titles: ClassVar = {"first": "half-step of z", "second": "half-step of y"}
 
     def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:

@@ -29,7 +29,7 @@ class TiedConv(nn.Module):
 class Leapfrog(Period):
     """y_{n+1} = 2 y_n - y_{n-1} - h^2 K_n^T s(K_n y_n), h = 1/r, starting at rest (y_{-1} = y_0)."""
 
-    paper_counts = False
+    has_paper_flops = False
 
     def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
         k, r = spec.k[index], spec.r[index]

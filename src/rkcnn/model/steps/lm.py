@@ -21,7 +21,7 @@ class LinearMultistep(Period):
     c_n = 0, and c_n starts near it.
     """
 
-    paper_counts = False
+    has_paper_flops = False
 
     def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
         k, r = spec.k[index], spec.r[index]

@@ -30,7 +30,7 @@ class Antisymmetric(nn.Module):
 class Midpoint(Period):
     """y_{n+1} = y_{n-1} + 2h s((K_n - K_n^T) y_n), h = 1/r; the first step of a period is Euler's."""
 
-    paper_counts = False
+    has_paper_flops = False
 
     def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
         k, r = spec.k[index], spec.r[index]

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from rkcnn.model.diagram import Diagram
 from rkcnn.model.layers import Layers
-from rkcnn.model.period import PaperCharge, Period, TimeStep
+from rkcnn.model.period import PaperSolveCost, Period, TimeStep
 from rkcnn.model.spec import ModelSpec
 from rkcnn.model.steps.resnet import residual
 
@@ -19,7 +19,7 @@ class MomentumStep(nn.Module):
     """v <- g v + (1 - g) f(y),  y <- y + v,  g = 0.9."""
 
     gamma = 0.9
-    paper_charge = PaperCharge(evaluations=1, operations=4)
+    paper_solve_cost = PaperSolveCost(evaluations=1, operations=4)
 
     def __init__(self, f: nn.Module) -> None:
         super().__init__()

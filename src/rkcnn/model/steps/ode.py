@@ -62,8 +62,8 @@ class OdePeriod(Period):
         self.solver = Solver.of(spec, index)
         self.evaluations = self.solver.least_evaluations
         self.exact = self.solver.exact
-        self.paper_charge = self.solver.paper_charge
-        self.paper_counts = self.paper_charge is not None
+        self.paper_solve_cost = self.solver.paper_solve_cost
+        self.has_paper_flops = self.paper_solve_cost is not None
         self.solver_stats = None if self.exact else SolverStats()
 
     def start(self, y: Tensor) -> Tensor:

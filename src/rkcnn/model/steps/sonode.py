@@ -34,7 +34,7 @@ class Sonode(OdePeriod):
         k = spec.k[index]
         super().__init__(spec, index, Acceleration(OdeFunction(k, layers)), k)
         self.velocity = OdeFunction(k, layers)
-        self.paper_counts, self.paper_charge = False, None
+        self.has_paper_flops, self.paper_solve_cost = False, None
 
     def start(self, y: Tensor) -> Tensor:
         v = self.velocity(0.0, y)

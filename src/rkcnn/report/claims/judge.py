@@ -14,8 +14,8 @@ from rkcnn.report.claims.claims import CLAIMS, Claim, Key, Pair
 from rkcnn.report.claims.parameter_share import COUNTED, judge_share
 from rkcnn.report.claims.verdict import Finding, JudgedClaim, Verdict, tally
 from rkcnn.report.paper import printed_sample
-from rkcnn.report.results import Records, arrange
-from rkcnn.report.statistics import Difference, Sample, holm, separates, welch_of
+from rkcnn.report.results import Records, build_result_table
+from rkcnn.report.statistics import Difference, Sample, correct_by_holm, is_significant, welch_from_samples
 
 CORRECTION = (
     "Each claim is judged from all tables that have results by this recipe, whether they are shown here or not. It is "
@@ -31,7 +31,7 @@ def judge_claims(records: Records, preset: str) -> list[JudgedClaim]:
     """
     if preset == "smoke":
         return []
-    tables = [arrange(table, records, preset) for table in TABLES.values()]
+    tables = [build_result_table(table, records, preset) for table in TABLES.values()]
     if all(results.empty for results in tables):
         return []
     rows = {(results.name, row.spec): row for results in tables for row in results.rows}
@@ -71,17 +71,19 @@ def judge(
     lost = diverged or {}
     pairs = claim.find_pairs(errors)
     known = [pair for pair in pairs if all(_runs(errors, key) > 1 and key not in lost for key in _keys(pair))]
-    differences = {pair: welch_of(errors[pair.table, pair.first], errors[pair.table, pair.second]) for pair in known}
-    chances = {pair: difference.p for pair, difference in differences.items() if difference.p is not None}
+    differences = {
+        pair: welch_from_samples(errors[pair.table, pair.first], errors[pair.table, pair.second]) for pair in known
+    }
+    p_values = {pair: difference.p for pair, difference in differences.items() if difference.p is not None}
     touched = [pair for pair in pairs if any(key in lost for key in _keys(pair))]
-    corrected = dict(zip(chances, holm([*chances.values()], lost=len(touched)), strict=True))
+    corrected = dict(zip(p_values, correct_by_holm([*p_values.values()], lost=len(touched)), strict=True))
     missing = tuple(pair for pair in pairs if pair not in corrected)
     left_out = "; ".join(_say_missing(errors, missing, known, lost))
     if not corrected:
         verdict: Verdict = "not judged" if known or touched else "not yet tested"
         return JudgedClaim(claim, verdict, left_out, missing=missing)
     findings = tuple(_judge_pair(claim, errors, pair, differences[pair], p) for pair, p in corrected.items())
-    verdict = _sum_up(findings, claim.usually)
+    verdict = _combine_verdicts(findings, claim.usually)
     why = "; ".join(filter(None, (_say_why(claim, findings, verdict), left_out)))
     return JudgedClaim(claim, verdict, why, findings, missing, lost=len(touched))
 
@@ -124,7 +126,7 @@ def _runs(errors: Mapping[Key, Sample], key: Key) -> int:
 def _judge_pair(claim: Claim, errors: Mapping[Key, Sample], pair: Pair, found: Difference, p: float) -> Finding:
     assert found.interval is not None  # it comes with p
     low, high = found.interval
-    apart = separates(p)
+    apart = is_significant(p)
     if claim.kind == "better":
         holds, fails = apart and found.value < 0, apart and found.value > 0
         return Finding(pair, found, p, None, _decide(holds, fails))
@@ -141,7 +143,7 @@ def _decide(holds: bool, fails: bool) -> Verdict:
     return "supported" if holds else "contradicted" if fails else "not separable"
 
 
-def _sum_up(findings: Sequence[Finding], usually: bool) -> Verdict:
+def _combine_verdicts(findings: Sequence[Finding], usually: bool) -> Verdict:
     counts = Counter(finding.verdict for finding in findings)
     if counts["contradicted"] > (len(findings) / 2 if usually else 0):
         return "contradicted"
@@ -164,12 +166,12 @@ def _say_why(claim: Claim, findings: Sequence[Finding], verdict: Verdict) -> str
     if not same:  # "usually", with some for and some against
         return counts
     against = verdict == "contradicted"
-    shown = min(same, key=lambda f: f.p) if against else max(same, key=lambda f: _doubt(claim, f))
+    shown = min(same, key=lambda f: f.p) if against else max(same, key=lambda f: _distance_from_support(claim, f))
     which = "" if len(same) == 1 else "the clearest: " if against else "the least clear: "
     return f"{counts}; {which}{shown}"
 
 
-def _doubt(claim: Claim, finding: Finding) -> float:
+def _distance_from_support(claim: Claim, finding: Finding) -> float:
     """Return how far a finding is from support: p, or how far its interval reaches beyond the margin."""
     if finding.margin is None or finding.difference.interval is None:
         return finding.p

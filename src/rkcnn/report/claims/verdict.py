@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from rkcnn.report.claims.claims import Claim, Pair
-from rkcnn.report.statistics import LEVEL, Difference, separates
+from rkcnn.report.statistics import LEVEL, Difference, is_significant
 
 Verdict = Literal["supported", "close", "not separable", "contradicted", "not yet tested", "not judged"]
 WORDS: dict[Verdict, str] = {"supported": "as claimed", "not separable": "undecided", "contradicted": "against"}
@@ -32,7 +32,7 @@ class Finding(NamedTuple):
         low, high = self.difference.interval
         margin = f", margin {100 * self.margin:.3f}" if self.margin is not None else ""
         within = self.margin is not None and -self.margin < low and high < self.margin
-        small = "; they differ, by less than the margin" if within and separates(self.p) else ""
+        small = "; they differ, by less than the margin" if within and is_significant(self.p) else ""
         return (
             f"{first} minus {second} on {table} is {100 * self.difference.value:+.3f} points ({100 * LEVEL:.0f} % "
             f"interval {100 * low:+.3f} to {100 * high:+.3f}{margin}, corrected p {self.p:.2g}{small})"

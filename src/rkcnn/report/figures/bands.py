@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rkcnn.model.look import GREY
 from rkcnn.report.figures.style import FEWEST, look_of, scale_log, write_title
 from rkcnn.report.results import ResultTable, Row
-from rkcnn.report.sentences import mark
+from rkcnn.report.sentences import preset_warning
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +26,7 @@ FEWEST_EPOCHS = 10  # with fewer the whole course can be read without a zoom
 _LINES = ("-", "--", ":", "-.")
 
 
-class Course(NamedTuple):
+class ErrorCurve(NamedTuple):
     """A row's error by epoch, in percent: the mean over the seeds, the lowest and the highest."""
 
     row: Row
@@ -42,7 +42,7 @@ def draw_bands(results: ResultTable) -> Figure | None:
     """
     from matplotlib.figure import Figure
 
-    courses = [_follow(row) for row in results.rows if any(result.epochs for result in row.results)]
+    courses = [_error_curve(row) for row in results.rows if any(result.epochs for result in row.results)]
     length = max((len(course.mean) for course in courses), default=0)
     if len(courses) < FEWEST or length < 2:
         return None
@@ -54,7 +54,7 @@ def draw_bands(results: ResultTable) -> Figure | None:
     figure = Figure(figsize=(max(NARROWEST, 3.2 * across), 0.7 + down * sum(heights)), layout="constrained")
     title = f"{results.name}: {results.held_out} error by epoch, mean and range over seeds"
     below = f"below each panel its last {_last(length)} epochs on a linear scale" if zoomed else ""
-    write_title(figure, title, below, mark(results))
+    write_title(figure, title, below, preset_warning(results))
     figure.supylabel(f"{results.held_out} error, %", fontsize=10)
     figure.supxlabel("epoch", fontsize=10)
     grid = figure.add_gridspec(down * len(heights), across, height_ratios=heights * down)
@@ -86,16 +86,16 @@ def _last(length: int) -> int:
     return max(2, round(ZOOM * length))
 
 
-def _follow(row: Row) -> Course:
+def _error_curve(row: Row) -> ErrorCurve:
     import numpy as np
 
     runs = [[100 * epoch.held_out_error for epoch in result.epochs] for result in row.results if result.epochs]
     length = min(map(len, runs))
     errors = np.array([run[:length] for run in runs])
-    return Course(row, errors.mean(0), errors.min(0), errors.max(0))
+    return ErrorCurve(row, errors.mean(0), errors.min(0), errors.max(0))
 
 
-def _draw_courses(axes: Axes, family: str, courses: Sequence[Course]) -> None:
+def _draw_courses(axes: Axes, family: str, courses: Sequence[ErrorCurve]) -> None:
     colour = look_of(family).colour
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, linewidth=0.6)
@@ -112,7 +112,7 @@ def _draw_courses(axes: Axes, family: str, courses: Sequence[Course]) -> None:
         )  # fmt: skip
 
 
-def _scale(axes: Axes, courses: Sequence[Course]) -> None:
+def _scale(axes: Axes, courses: Sequence[ErrorCurve]) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
@@ -127,7 +127,7 @@ def _scale(axes: Axes, courses: Sequence[Course]) -> None:
     axes.set_ylim(lowest / 1.1, top * 1.1)
 
 
-def _scale_zoom(axes: Axes, courses: Sequence[Course], length: int) -> None:
+def _scale_zoom(axes: Axes, courses: Sequence[ErrorCurve], length: int) -> None:
     """Show the last epochs, from the lowest to the highest error of any run in them."""
     from matplotlib.ticker import MaxNLocator
 

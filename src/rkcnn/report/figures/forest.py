@@ -9,7 +9,7 @@ from rkcnn.model.look import BLACK, GREY
 from rkcnn.report.compare import Comparison
 from rkcnn.report.figures.style import FEWEST, PALE, look_of, write_title
 from rkcnn.report.results import ResultTable
-from rkcnn.report.sentences import mark
+from rkcnn.report.sentences import preset_warning
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +34,7 @@ def draw_forest(results: ResultTable, pairs: Sequence[Comparison]) -> Figure | N
     references = list(dict.fromkeys(pair.reference.label for pair in pairs))
     figure = Figure(figsize=(6.4, 1.9 + 0.28 * len(pairs)), layout="constrained")
     axes = figure.subplots()
-    write_title(figure, f"{results.name}: error minus that of {' or of '.join(references)}", mark(results))
+    write_title(figure, f"{results.name}: error minus that of {' or of '.join(references)}", preset_warning(results))
     axes.set_xlabel("difference of last-epoch means, percentage points (worse to the right)")
     axes.axvline(0, color=BLACK, linewidth=0.9)
     numbers = {row.spec: i for i, row in enumerate(results.rows)}

@@ -11,7 +11,7 @@ from rkcnn.model.look import GREY, Look
 from rkcnn.report.figures.labels import Line, Place, place_labels
 from rkcnn.report.figures.style import FEWEST, PALE, look_of, scale_log, write_title
 from rkcnn.report.results import ResultTable, Row
-from rkcnn.report.sentences import mark
+from rkcnn.report.sentences import preset_warning
 from rkcnn.report.statistics import Sample
 
 if TYPE_CHECKING:
@@ -80,13 +80,13 @@ def draw_frontier(results: ResultTable, cost: Cost) -> Figure | None:
     ]
     figure = Figure(figsize=(6.4, max(4.8, 0.36 * len(points))), layout="constrained")  # room for every name
     axes = figure.subplots()
-    write_title(figure, f"{results.name}: error and {_WORDS[cost]}", mark(results))
+    write_title(figure, f"{results.name}: error and {_WORDS[cost]}", preset_warning(results))
     axes.set(xlabel=f"{_WORDS[cost]}, {letter}", ylabel=f"{results.held_out} error of the last epoch, %")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, linewidth=0.6)
     _set_scales(axes, points)
     places, brackets = _place_side_by_side(axes, points)
-    lines = [*_draw_points(axes, points, places), *brackets, *_draw_stairs(axes, points, places)]
+    lines = [*_draw_points(axes, points, places), *brackets, *_draw_frontier_line(axes, points, places)]
     _draw_legend(figure, axes, points, bool(brackets))
     colours = [look_of(point.row.family).colour for point in points]
     hollow = [(x, point.printed) for point, (x, _) in zip(points, places, strict=True) if point.printed is not None]
@@ -209,7 +209,7 @@ def _draw_printed(axes: Axes, point: Point, ours: Place, look: Look) -> Line:
     return (x, y), (x, point.printed)
 
 
-def _draw_stairs(axes: Axes, points: Sequence[Point], places: Sequence[Place]) -> list[Line]:
+def _draw_frontier_line(axes: Axes, points: Sequence[Point], places: Sequence[Place]) -> list[Line]:
     """Draw the frontier: no network below it errs less for less. Return its treads and risers; one point has none."""
     kept = [i for i, point in enumerate(points) if point.row.all_finished]
     if len(kept) < 2:

@@ -61,8 +61,8 @@ def place_labels(
         for i, boxes in enumerate(candidates):
             placed = [candidates[j][chosen[j]] for j in range(len(names)) if j != i and (turn or j < i)]
             others = np.array(placed).reshape(-1, 4)
-            costs = _cost(boxes, np.vstack([markers, taken]), frame) + 10 * _meet(boxes, others)
-            costs += _confuse(boxes, pixels, i, np.vstack([np.delete(markers, i, 0), others]))
+            costs = _cost(boxes, np.vstack([markers, taken]), frame) + 10 * _count_overlaps(boxes, others)
+            costs += _ambiguity_cost(boxes, pixels, i, np.vstack([np.delete(markers, i, 0), others]))
             chosen[i] = int(np.argmin(costs + 0.04 * np.abs(spots).max(1) / NEXT_TO))
     return [_write(axes, *at) for at in zip(points, names, colours, (_SPOTS[i] for i in chosen), strict=True)]
 
@@ -97,7 +97,7 @@ def _cost(boxes: Boxes, blocked: Boxes, frame: Boxes) -> NDArray[np.float64]:
     return over / area + 10 * cut + 5 * (cut > 1e-6)
 
 
-def _meet(boxes: Boxes, others: Boxes) -> NDArray[np.float64]:
+def _count_overlaps(boxes: Boxes, others: Boxes) -> NDArray[np.float64]:
     """Count the names that each box would touch: two that overlap can't be read, however little they share."""
     import numpy as np
 
@@ -111,7 +111,7 @@ def _overlap(one: Boxes, two: Boxes) -> NDArray[np.float64]:
     return np.maximum(sides, 0).prod(-1)
 
 
-def _confuse(boxes: Boxes, pixels: NDArray[np.float64], own: int, across: Boxes) -> NDArray[np.float64]:
+def _ambiguity_cost(boxes: Boxes, pixels: NDArray[np.float64], own: int, across: Boxes) -> NDArray[np.float64]:
     """Return the cost of what misleads a reader: another point nearer than the name's own, a line across others."""
     import numpy as np
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Literal
 
-from rkcnn.disk import write_whole
+from rkcnn.disk import write_atomically
 from rkcnn.model.families import LOOKS
 from rkcnn.model.look import OTHER, Look
 
@@ -58,7 +58,7 @@ def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
     """Write stem.svg and stem.png, each whole or not at all, and return their paths."""
     paths = stem.with_name(f"{stem.name}.svg"), stem.with_name(f"{stem.name}.png")
     for path in paths:
-        write_whole(path, render(figure, path.suffix[1:]))
+        write_atomically(path, render(figure, path.suffix[1:]))
     return paths
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rkcnn import __version__
-from rkcnn.disk import write_whole
+from rkcnn.disk import write_atomically
 from rkcnn.error import InputError
 from rkcnn.report.figures.style import look_of
 from rkcnn.report.memory import memory_heading
@@ -56,7 +56,7 @@ def write_page(report: Report, path: Path) -> Path:
         style=Markup(_read("page.css")),
         script=Markup(_read("page.js")),
     )
-    write_whole(path, text.encode())
+    write_atomically(path, text.encode())
     return path
 
 
@@ -68,7 +68,7 @@ def _describe(part: TableReport) -> dict[str, Any]:
         "id": identifier,
         "name": results.name,
         "title": part.title,
-        "mark": part.mark,
+        "preset_warning": part.preset_warning,
         "tag": results.tag,
         "held_out": results.held_out,
         "coverage": part.coverage,

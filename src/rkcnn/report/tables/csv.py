@@ -78,8 +78,8 @@ def _comparison(comparison: Comparison | None) -> dict[str, Value]:
     low, high = found.interval or (None, None)
     numbers = (_percent(found.value), _percent(low), _percent(high))
     exact = (permutation.p, permutation.smallest) if permutation else (None, None)
-    values = (comparison.reference.spec, *numbers, *map(_chance, (found.p, comparison.p, *exact)))
-    wrong = (judged.only_a, judged.only_b, _chance(judged.p)) if judged else (None, None, None)
+    values = (comparison.reference.spec, *numbers, *map(_format_p, (found.p, comparison.p, *exact)))
+    wrong = (judged.only_a, judged.only_b, _format_p(judged.p)) if judged else (None, None, None)
     sampling = _percent(comparison.sampling.se if comparison.sampling else None)
     return dict(zip((*names, *images), (*values, *wrong, sampling), strict=True))
 
@@ -93,5 +93,5 @@ def _percent(value: float | None) -> str | None:
     return None if value is None else f"{100 * value:.4f}"
 
 
-def _chance(p: float | None) -> str | None:
+def _format_p(p: float | None) -> str | None:
     return None if p is None else f"{p:.3g}"

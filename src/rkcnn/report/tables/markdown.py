@@ -38,9 +38,9 @@ def _lines(part: TableReport, claims: Sequence[JudgedClaim]) -> Iterator[str]:
     yield f"# {name}"
     yield ""
     yield f"{about[:1].upper()}{about[1:]}."
-    if part.mark:
+    if part.preset_warning:
         yield ""
-        yield f"**{part.mark}**"
+        yield f"**{part.preset_warning}**"
     yield ""
     errors = ("paper", "ours, last epoch", "n", f"ours, {_best(part.results)}", "Δ last", "Δ best")
     heads = ("network", "params", "FLOPs (paper's rule)", "costs", *errors, *memory.HEADS)

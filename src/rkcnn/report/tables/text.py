@@ -56,8 +56,8 @@ def align(rows: Sequence[Sequence[str]], words: Sequence[int] = (0,)) -> Iterato
 def _lines(part: TableReport) -> Iterator[str]:
     tag = part.results.tag
     yield from _fill(part.title, "", "  ")
-    if part.mark:
-        yield from _fill(part.mark, "", "  ")
+    if part.preset_warning:
+        yield from _fill(part.preset_warning, "", "  ")
     yield ""
     start = f"{tag} " if tag else ""
     yield f"Errors in percent; best is each run's best epoch, chosen on the {part.results.held_out} set"

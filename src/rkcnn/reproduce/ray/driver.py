@@ -10,7 +10,7 @@ from typing import Any
 
 from rkcnn.data.load import load
 from rkcnn.data.options import Sources
-from rkcnn.disk import locked
+from rkcnn.disk import lock_folder
 from rkcnn.error import InputError
 from rkcnn.fit.checkpoint import REMEDY
 from rkcnn.record.result import Result
@@ -44,9 +44,9 @@ def reproduce_on_ray(
         accepted: dict[int, Run] = {}
         for index, run in enumerate(runs):
             try:
-                locks.enter_context(locked(execution.out / run.folder))
+                locks.enter_context(lock_folder(execution.out / run.folder))
                 if store is not None and store.resolve() != execution.out.resolve():
-                    locks.enter_context(locked(store / run.folder, "name another `store=...`"))
+                    locks.enter_context(lock_folder(store / run.folder, "name another `store=...`"))
                 state = find_state(run, execution.out)
             except InputError as error:
                 yield failure(index, error)
@@ -120,7 +120,7 @@ class Driver:
 
     def _submit(self, index: int) -> None:
         run, execution = self._runs[index], self._execution
-        task = Task(index, run, self._device, execution.engine, execution.keep_seconds, TASK_CPUS, self._store)
+        task = Task(index, run, self._device, execution.engine, execution.checkpoint_interval, TASK_CPUS, self._store)
         checkpoints = pack_checkpoints(execution.out / run.folder)
         reference = self._function.remote(task.as_values(), *self._images[run.data], checkpoints, self._mailbox)
         self._tasks[reference] = index

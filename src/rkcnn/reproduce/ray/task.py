@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from rkcnn.data.images import Images
-from rkcnn.disk import locked
+from rkcnn.disk import lock_folder
 from rkcnn.error import InputError
 from rkcnn.fit.checkpoint import REMEDY
 from rkcnn.record.run import Run, read_run
@@ -24,7 +24,7 @@ from rkcnn.reproduce.events import Event, Reporter, failure
 from rkcnn.reproduce.ray.transfer import Files, pack_checkpoints, pack_results, unpack_checkpoints
 from rkcnn.run.device import keep_freed_memory
 from rkcnn.run.job import Job
-from rkcnn.run.side_by_side import Execution, train_together
+from rkcnn.run.side_by_side import Execution, train_side_by_side
 from rkcnn.run.signals import Stopped
 from rkcnn.run_folder import LOCK
 
@@ -40,7 +40,7 @@ class Task:
     run: Run
     device: str
     engine: str
-    keep_seconds: float
+    checkpoint_interval: float
     threads: int
     store: Path | None  # a folder for checkpoints that all machines see; None: they go to the driver
 
@@ -119,10 +119,10 @@ def carry_out_task(
             unpack_checkpoints(folder, checkpoints, REMEDY)
             if task.store is not None:
                 unpack_checkpoints(folder, pack_checkpoints(task.store / task.run.folder), REMEDY)
-            execution = Execution(scratch, task.device, task.engine, keep_seconds=task.keep_seconds)
+            execution = Execution(scratch, task.device, task.engine, checkpoint_interval=task.checkpoint_interval)
             images = images_from_values(training), images_from_values(test)
             with suppress(Stopped):
-                train_together([task.run], *images, execution, Sender(task, report, send))
+                train_side_by_side([task.run], *images, execution, Sender(task, report, send))
             wait_until_sent()
             return (last[0].to_json(), pack_results(folder)) if last else None
     except (InputError, RuntimeError, OSError) as error:
@@ -133,7 +133,7 @@ def carry_out_task(
 def scratch_folder() -> Iterator[Path]:
     """Make a temporary folder for this process and delete it afterwards; first delete those of killed processes."""
     _delete_abandoned(Path(tempfile.gettempdir()))
-    with tempfile.TemporaryDirectory(prefix=f"rkcnn-{os.getpid()}-") as made, locked(Path(made)):
+    with tempfile.TemporaryDirectory(prefix=f"rkcnn-{os.getpid()}-") as made, lock_folder(Path(made)):
         yield Path(made)
 
 
@@ -147,7 +147,7 @@ def _delete_abandoned(folder: Path) -> None:
         with suppress(OSError, InputError):
             ours = path.lstat().st_uid == os.getuid() and (path / LOCK).is_file()
             if ours and process.isdecimal() and not _is_alive(int(process)):
-                with locked(path):
+                with lock_folder(path):
                     shutil.rmtree(path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from rkcnn.disk import write_whole, writing_to
+from rkcnn.disk import write_atomically, writing_to
 from rkcnn.run_folder import RESULT, find_checkpoints, is_checkpoint, tensors_of
 
 Files = dict[str, bytes]  # content by file name
@@ -30,7 +30,7 @@ def unpack_checkpoints(folder: Path, files: Files, remedy: str) -> None:
     with writing_to(folder, remedy):
         folder.mkdir(parents=True, exist_ok=True)
     for name in sorted(files, key=lambda name: name.endswith(".json")):  # the JSON last: it confirms the tensors
-        write_whole(folder / name, files[name], remedy)
+        write_atomically(folder / name, files[name], remedy)
     prune(folder)
 
 
@@ -45,7 +45,7 @@ def pack_results(folder: Path) -> Files:
 def unpack_results(folder: Path, files: Files, remedy: str) -> None:
     """Write a finished run's files, result.json last: where it exists, the others do too."""
     for name in sorted(files, key=lambda name: name == RESULT):
-        write_whole(folder / name, files[name], remedy)
+        write_atomically(folder / name, files[name], remedy)
 
 
 class Mailbox:
