@@ -138,7 +138,8 @@ class Report:
 def build_report(tables: Sequence[ResultTable], records: Records = ()) -> Report:
     """Compare the rows of each table, and judge the paper's claims from `records`, which may hold more than the tables.
 
-    The tables may be the paper's (`build_result_table`) or hold rows of any other runs; without `records` no claim is judged.
+    The tables may be the paper's (`build_result_table`) or hold rows of any other runs. Without `records` no claim is
+    judged.
     """
     presets = dict.fromkeys(results.preset for results in tables if results.preset)
     return Report(
