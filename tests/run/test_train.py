@@ -228,7 +228,9 @@ def test_a_result_of_other_images_is_not_taken_for_this_ones(digits: str, tmp_pa
     go(f"npz:{own}", tmp_path / "out", changes={"epochs": "1"})
     arrays[part] = arrays[part][::-1].copy()
     np.savez(own, **arrays)
-    with pytest.raises(InputError, match=r"holds a result of other images; name another folder \(out\) or repeat it"):
+    with pytest.raises(
+        InputError, match=r"holds a result of other images; name another `out=...` or give `again=True`"
+    ):
         go(f"npz:{own}", tmp_path / "out", changes={"epochs": "1"})
 
 
