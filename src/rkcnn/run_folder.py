@@ -16,28 +16,28 @@ _CHECKPOINT = "checkpoint-"
 
 
 def checkpoint_path(folder: Path, epoch: int, step: int) -> Path:
-    """The JSON file of the checkpoint at that position; `tensors_of` gives the file beside it."""
+    """Return the JSON file of the checkpoint at that position; `tensors_of` gives the file beside it."""
     return folder / f"{_CHECKPOINT}{epoch:05d}-{step:06d}.json"
 
 
 def tensors_of(checkpoint: Path) -> Path:
-    """The tensors that belong to a checkpoint's JSON file."""
+    """Return the file of the tensors that belong to a checkpoint's JSON file."""
     return checkpoint.with_suffix(".safetensors")
 
 
 def find_checkpoints(folder: Path) -> list[Path]:
-    """The JSON files of a run's checkpoints, the oldest first. Their content is not checked."""
+    """Return the JSON files of a run's checkpoints, the oldest first. Their content is not checked."""
     return sorted(folder.glob(f"{_CHECKPOINT}*.json"))
 
 
 def find_checkpoint_files(folder: Path) -> Iterator[Path]:
-    """Every file of every checkpoint, also incomplete ones that a killed process left behind."""
+    """Yield every file of every checkpoint, also incomplete ones that a killed process left behind."""
     yield from folder.glob(f"{_CHECKPOINT}*")
     yield from folder.glob(f".{_CHECKPOINT}*")
 
 
 def find_begun_folders(top: Path) -> list[Path]:
-    """Every folder below `top` that holds a checkpoint and no result, sorted by name."""
+    """Return every folder below `top` that holds a checkpoint and no result, sorted by name."""
     folders = sorted({path.parent for path in top.rglob(f"{_CHECKPOINT}*.json")})
     return [folder for folder in folders if not (folder / RESULT).exists()]
 

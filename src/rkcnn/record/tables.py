@@ -110,21 +110,22 @@ class Table:
     paper: PaperTable | None = None  # where the paper prints it; its errors stand in the column named `data`
 
     def data_at(self, preset: str) -> str:
-        """The paper adds SVHN's extra images; smoke takes the bundled digits, whatever the table."""
+        """Return the data set of a preset: the paper adds SVHN's extra images, and smoke takes the bundled digits."""
         if preset == "smoke":
             return "mnist-mini"
         return "svhn+extra" if self.data == "svhn" and preset == "paper" else self.data
 
     def recipe_at(self, preset: str) -> str:
+        """Return the name of the recipe that a preset trains by."""
         return "smoke" if preset == "smoke" else _RECIPES[self.data][preset]
 
     @property
     def control(self) -> str:
-        """The frame without any step, on this table's data; also for tables that have no such row."""
+        """The network without any step on this table's data, also for tables that have no such row."""
         return next(spec for spec in TABLES[self.data].specs if spec.startswith("Identity@"))
 
     def runs(self, preset: str = "paper", rows: str = "*", seeds: int | None = None) -> list[Run]:
-        """Every run of the table, row by row; `rows` is a shell pattern, or several with commas between."""
+        """Return every run of the table, row by row; `rows` is a shell pattern, or several with commas between."""
         if preset not in PRESETS:
             raise InputError(f"--preset {preset} given; a table is trained by {', '.join(PRESETS)}")
         if seeds is not None and not 1 <= seeds <= 1000:
@@ -135,7 +136,7 @@ class Table:
         return [Run(self.data_at(preset), spec, recipe, seed) for spec in specs for seed in range(count)]
 
     def pick(self, rows: str) -> list[str]:
-        """The networks that match a pattern such as RKCNN-*@k=32, or one of several with commas between.
+        """Return the networks that match a pattern such as RKCNN-*@k=32, or one of several with commas between.
 
         A comma before an option (k=32,norm=gn) belongs to the name.
         """
@@ -194,6 +195,7 @@ TABLES: dict[str, Table] = {
 
 
 def find_table(name: str) -> Table:
+    """Return the table of that name; raises InputError if there is none."""
     if name not in TABLES:
         raise InputError(f"no table {name!r}; tables are {', '.join(TABLES)}")
     return TABLES[name]

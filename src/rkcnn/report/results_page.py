@@ -51,14 +51,14 @@ def write_readme_part(report: Report) -> str:
         return NO_RUNS
     run = [row for row in part.results.rows if row.results or row.diverged]
     specs = [spec for spec in README_ROWS if spec in {row.spec for row in run}][:MOST_ROWS]
-    more = f" The other {len(run) - len(specs)} are there, too." if len(run) > len(specs) else ""
+    more = f", the other {count(len(run) - len(specs), 'network')}" if len(run) > len(specs) else ""
     link = f"[{PAGE.as_posix()}]({PAGE.as_posix()})"
     notes = [note for note in note_records(part.results) if CORRECTED not in note]
     lines = [_introduce(part), short_table(part, specs), *notes]
     if part.figure(FIGURE):
         lines.append(_show_figure(part, PICTURE.as_posix()))
     lines.append("\n".join(f"- {line}" for line in _list_bullets(part)))
-    lines.append(f"All comparisons and the paper's claims with our verdicts are in {link}.{more}")
+    lines.append(f"All comparisons{more} and the paper's claims with our verdicts are in {link}.")
     return "\n\n".join(lines)
 
 

@@ -15,12 +15,15 @@ from rkcnn.report.sentences import mark
 from rkcnn.report.statistics import Sample
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
 Cost = Literal["params", "flops", "seconds"]
 COSTS: tuple[Cost, ...] = ("params", "flops", "seconds")
 BESIDE = 9.0  # typographic points between the markers of networks of equal cost
+CLEAR = 9.0  # typographic points between the middles of two markers of which none hides the other
 _WORDS = {"params": "parameters", "flops": "FLOPs an image (2 × MAC)", "seconds": "training time a run"}
 _UNITS = {  # the least cost that a unit is used for, the unit, its name
     "params": ((1e6, 1e6, "million"), (0, 1e3, "thousand")),
@@ -59,8 +62,8 @@ def draw_frontier(results: ResultTable, cost: Cost) -> Figure | None:
     """Draw last-epoch error, mean ± std over the seeds, against a cost; None with fewer than three points, or smoke.
 
     Time is drawn only where every run had its device to itself. The paper's mean is a hollow marker at the same cost.
-    Networks of equal cost are drawn side by side above a bracket. A row of which runs diverged is pale, and the
-    frontier passes over it: its surviving runs are a biased sample.
+    Networks of equal cost are drawn side by side above a bracket, whose stem is at that cost. A row of which runs
+    diverged is pale, and the frontier passes over it: its surviving runs are a biased sample.
     """
     from matplotlib.figure import Figure
 
@@ -121,26 +124,41 @@ def _bars(points: Sequence[Point]) -> list[tuple[Place, float | None]]:
 
 def _place_side_by_side(axes: Axes, points: Sequence[Point]) -> tuple[list[Place], list[Line]]:
     """Return where to draw each point, and the brackets below those of equal cost, which are drawn here."""
+    import numpy as np
+
     axes.figure.draw_without_rendering()  # type: ignore[union-attr]  # settles the scale
     scale = axes.figure.dpi / 72
-    places = [point.place for point in points]
+    pixels: NDArray[np.float64] = axes.transData.transform(np.array([point.place for point in points]))
     brackets: list[Line] = []
     for group in _group_by_cost(points):
+        cost = float(pixels[group[0], 0])
+        beside = cost + BESIDE * scale * (np.arange(len(group), dtype=np.float64) - (len(group) - 1) / 2)
+        pixels[group, 0] = beside + scale * _find_shift(pixels / scale, group, beside / scale)
         heights = [points[i].place[1] - 100 * (points[i].error.std or 0) for i in group]
         heights += [value for i in group if (value := points[i].printed) is not None]
-        cost = points[group[0]].cost
-        middle = axes.transData.transform((cost, 1.0))[0]
         height = max(min(heights), axes.get_ylim()[0])  # a bar may reach 0, which has no logarithm
-        lowest = max(axes.transData.transform((cost, height))[1], axes.bbox.y0 + 12 * scale)
-        shifts = [BESIDE * scale * (rank - (len(group) - 1) / 2) for rank in range(len(group))]
-        for i, shift in zip(group, shifts, strict=True):
-            places[i] = (_to_data(axes, middle + shift, lowest)[0], places[i][1])
-        left, right, level, top = middle + shifts[0], middle + shifts[-1], lowest - 10 * scale, lowest - 7 * scale
-        corners = [(left, top), (left, level), (right, level), (right, top)]
-        path = [_to_data(axes, *corner) for corner in corners]
-        axes.plot(*zip(*path, strict=True), color=GREY, linewidth=0.9, zorder=1, scalex=False, scaley=False)
-        brackets += list(pairwise(path))
-    return places, brackets
+        lowest = max(float(axes.transData.transform((points[group[0]].cost, height))[1]), axes.bbox.y0 + 15 * scale)
+        left, right, level = float(pixels[group[0], 0]), float(pixels[group[-1], 0]), lowest - 10 * scale
+        bracket = [(left, level + 3 * scale), (left, level), (right, level), (right, level + 3 * scale)]
+        stem = [(min(max(cost, left), right), level), (cost, level), (cost, level - 4 * scale)]  # at the true cost
+        for corners in (bracket, stem):
+            path = [_to_data(axes, *corner) for corner in corners]
+            axes.plot(*zip(*path, strict=True), color=GREY, linewidth=0.9, zorder=1, scalex=False, scaley=False)
+            brackets += list(pairwise(path))
+    return [_to_data(axes, x, y) for x, y in pixels], brackets
+
+
+def _find_shift(places: NDArray[np.float64], group: list[int], beside: NDArray[np.float64]) -> float:
+    """Return how far to move a group sideways, in typographic points, so that no marker hides that of another."""
+    import numpy as np
+
+    others = np.delete(places, group, 0)
+    clear: dict[float, float] = {}
+    for shift in (0.0, -BESIDE / 2, BESIDE / 2, -BESIDE, BESIDE):
+        moved = np.column_stack([beside + shift, places[group, 1]])
+        gaps = np.linalg.norm(moved[:, None] - others[None], axis=-1)
+        clear[shift] = min(CLEAR, float(gaps.min(initial=CLEAR)))
+    return max(clear, key=lambda shift: clear[shift])  # of equals the first, which moves it least
 
 
 def _group_by_cost(points: Sequence[Point]) -> list[list[int]]:

@@ -101,7 +101,7 @@ def _meet(boxes: Boxes, others: Boxes) -> NDArray[np.float64]:
     """Count the names that each box would touch: two that overlap can't be read, however little they share."""
     import numpy as np
 
-    return (_overlap(boxes[:, None], others[None] + np.array([-1, -1, 1, 1])) > 0).sum(1).astype(np.float64)
+    return (_overlap(boxes[:, None], others[None] + np.array([-8, -1, 8, 1])) > 0).sum(1).astype(np.float64)
 
 
 def _overlap(one: Boxes, two: Boxes) -> NDArray[np.float64]:
