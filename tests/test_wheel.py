@@ -1,4 +1,4 @@
-"""What is published works on its own: the wheel, with what it asks for and nothing else, away from the checkout."""
+"""The wheel works by itself: with its requirements and nothing else, away from the checkout."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def needed(root: Distribution) -> dict[str, Distribution]:
-    """What installing it without extras brings, from here instead of from an index: pip takes 50 s for that."""
+    """Return what an installation without extras needs, as it is installed here: pip would take 50 s to install it."""
     found: dict[str, Distribution] = {}
     waiting = [root]
     while waiting:

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from rkcnn.error import InputError
 
-LOCK_HOLDER = "RKCNN_HOLDER"  # set for a worker: the number of its driver, which is the process to stop
+LOCK_HOLDER = "RKCNN_HOLDER"  # environment variable of a worker: the process id of its driver, for lock messages
 _REASONS = {
     errno.EROFS: "it is on a read-only file system",
     errno.EACCES: "permission is denied",
@@ -25,7 +25,7 @@ _REASONS = {
     errno.EEXIST: "a file with that name already exists",
 }
 _POLL = 0.1  # seconds between two attempts to get a lock
-_LOCKED_BYTE = 1 << 20  # on Windows, where a locked byte can't be read: far from the process number at the start
+_LOCKED_BYTE = 1 << 20  # Windows only: the locked byte can't be read, so it lies beyond the process id
 
 
 class DiskError(InputError):
@@ -68,10 +68,10 @@ def write_atomically(path: Path, content: bytes, remedy: str = "name another fol
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(path)
-            if sys.platform != "win32":  # Windows opens no folders
+            if sys.platform != "win32":  # Windows can't open folders
                 folder = os.open(path.parent, os.O_RDONLY)
                 try:
-                    os.fsync(folder)  # the new name too
+                    os.fsync(folder)  # so that the rename is on the disk too
                 finally:
                     os.close(folder)
         finally:
@@ -107,7 +107,7 @@ def lock_folder(
                 on_wait(f"waiting for {holder}, which has locked {path}")
             waiting = True
             time.sleep(_POLL)
-        with suppress(OSError):  # on a full disk the lock holds without the number
+        with suppress(OSError):  # on a full disk the process id can't be written, but the lock is held
             os.ftruncate(file, 0)
             os.lseek(file, 0, os.SEEK_SET)
             os.write(file, os.environ.get(LOCK_HOLDER, str(os.getpid())).encode())

@@ -47,6 +47,7 @@ def test_help_names_every_command(rkcnn: Run, arguments: tuple[str, ...]) -> Non
     code, out, _ = rkcnn(*arguments)
     assert code == 0
     assert "Runge–Kutta" in out
+    assert "Without arguments: MNIST digits, about two minutes." in out
     assert all(
         command in out for command in ("train", "evaluate", "runs", "memory", "models", "describe", "draw", "data")
     )
@@ -58,7 +59,7 @@ def test_a_switch_has_one_spelling(rkcnn: Run, flag: str) -> None:
         assert (flag in rkcnn(command, "--help")[1]) == (flag == "--json")
 
 
-def test_a_process_refuses_in_one_line() -> None:
+def test_bad_input_is_one_line_and_exit_code_2() -> None:
     done = subprocess.run([sys.executable, "-m", "rkcnn", "describe", "RKCN-I-2@k=32"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("rkcnn: no family 'RKCN' (did you mean RKCNN?)")
@@ -66,7 +67,7 @@ def test_a_process_refuses_in_one_line() -> None:
 
 
 @pytest.mark.parametrize("command", ["data list", "describe ResNet@k=4"])  # plain text, and rich's
-def test_a_reader_that_leaves_early_hears_nothing(command: str) -> None:
+def test_a_closed_pipe_ends_a_command_without_a_message(command: str) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "rkcnn", *command.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

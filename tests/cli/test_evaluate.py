@@ -217,7 +217,7 @@ def test_a_set_that_does_not_fit(
 
 
 def test_a_device_that_is_not_there(rkcnn: Run, run: Path) -> None:
-    refused(rkcnn("evaluate", str(run), "--device", "cuda:99"), "no device 'cuda:99' here")
+    refused(rkcnn("evaluate", str(run), "--device", "cuda:99"), "device 'cuda:99' can't be used here")
 
 
 def test_a_place_that_cant_be_written(rkcnn: Run, run: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_result_that_diverged_is_counted(rkcnn: Run, out: Path, tmp_path: Path
     assert "0 of 1, 1 diverged" in said
 
 
-def test_a_result_that_cannot_be_taken_is_that_runs_trouble_alone(rkcnn: Run, out: Path, tmp_path: Path) -> None:
+def test_a_result_that_cannot_be_used_fails_that_run_alone(rkcnn: Run, out: Path, tmp_path: Path) -> None:
     """One is damaged, one was made by another recipe: both are reported, and the rest is trained."""
     for path in out.rglob("result.json"):
         copy = tmp_path / path.relative_to(out)
@@ -124,7 +124,7 @@ def count_left(out: Path) -> int:
     return left
 
 
-def test_a_reader_that_leaves_ends_it_with_141(tmp_path: Path) -> None:
+def test_a_closed_pipe_stops_it_with_exit_code_141(tmp_path: Path) -> None:
     process = start(tmp_path, "begins")
     assert count_left(tmp_path) >= 1  # the command, and its workers unless they have ended
     assert process.stdout is not None
@@ -196,8 +196,8 @@ def test_a_plan_trains_and_fetches_nothing(rkcnn: Run, tmp_path: Path) -> None:
         (["mnist", "--store", "x"], "--store given with --on local; it goes with --on ray"),
         (["mnist", "--seeds", "0"], "--seeds 0 given"),
         (["mnist", "--rows", "Identity*,RKCN-*"], "no row of mnist matches 'RKCN-*'"),
-        (["mnist", "--device", "cuda:9", "--plan"], "no device 'cuda:9' here"),
-        (["mnist", "--preset", "smoke", "--device", "cuda:9"], "no device 'cuda:9' here"),
+        (["mnist", "--device", "cuda:9", "--plan"], "device 'cuda:9' can't be used here"),
+        (["mnist", "--preset", "smoke", "--device", "cuda:9"], "device 'cuda:9' can't be used here"),
         (["mnist", "--preset", "smoke", "--on", "ray", "--device", "cuda:1"], "say cpu, cuda or auto"),
         (["mnist", "--preset", "smoke", "--engine", "steam"], "no engine 'steam'; engines are auto, eager"),
     ],
@@ -216,7 +216,7 @@ def test_out_must_be_a_folder(rkcnn: Run, tmp_path: Path) -> None:
     assert "file given, and that is not a folder; name another" in err
 
 
-def test_a_place_where_nothing_can_be_kept_is_found_out_first(rkcnn: Run, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_noticed_before_anything_is_trained(rkcnn: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     words = ("reproduce", "mnist", "--preset", "smoke", "--out")
     code, said, err = rkcnn(*words, str(tmp_path / "file" / "runs"))
@@ -231,7 +231,7 @@ def test_a_place_where_nothing_can_be_kept_is_found_out_first(rkcnn: Run, tmp_pa
     assert "File name too long; name another folder" in err
 
 
-def test_a_finished_table_is_told_from_a_folder_where_nothing_can_be_written(
+def test_a_finished_table_is_read_from_a_folder_that_cannot_be_written(
     rkcnn: Run, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)
@@ -244,7 +244,7 @@ def test_a_finished_table_is_told_from_a_folder_where_nothing_can_be_written(
     assert "given, and nothing can be written there; name another folder" in err
 
 
-def test_a_record_of_another_version_is_that_runs_trouble_alone(rkcnn: Run, out: Path, tmp_path: Path) -> None:
+def test_a_record_of_another_version_fails_that_run_alone(rkcnn: Run, out: Path, tmp_path: Path) -> None:
     """One lacks a field, one has an unknown field."""
     for path in out.rglob("result.json"):
         facts = json.loads(path.read_bytes())

@@ -55,6 +55,16 @@ def test_a_run_that_has_begun_is_there_too(rkcnn: Run, tmp_path: Path) -> None:
     assert found["folder"] == str(tmp_path / "b"), "whole results only"
 
 
+def test_errors_of_validation_images_are_not_called_test_errors(rkcnn: Run, tmp_path: Path) -> None:
+    result = outcome()
+    put(tmp_path / "a", replace(result, run=replace(result.run, data="mnist-mini~validation-50")).to_json())
+    said = rkcnn("runs", "--from", str(tmp_path))[1]
+    assert said.endswith("\n* the lowest error of any epoch, chosen on the validation set\n")
+    put(tmp_path / "b", result.to_json())
+    said = rkcnn("runs", "--from", str(tmp_path))[1]
+    assert said.endswith(", chosen on the test set (~validation-N: the validation set)\n")
+
+
 def test_only_runs_that_have_begun(rkcnn: Run, tmp_path: Path) -> None:
     facts = {"identity": outcome().run.as_dict(), "epoch": 0, "step": 0, "history": {"epochs": [], "stretches": []}}
     (tmp_path / "checkpoint-00000-000000.json").write_text(json.dumps(facts))

@@ -40,7 +40,7 @@ def make(terminal: bool = False) -> TableProgress:
     return TableProgress(Console(file=io.StringIO(), force_terminal=terminal, width=100), RUNS, [1.0, 2.0, 1.0])
 
 
-def test_time_left_goes_by_the_weights_and_by_what_was_done_here(clock: Clock) -> None:
+def test_time_left_follows_from_the_weights_and_from_what_was_done_now(clock: Clock) -> None:
     """Half of the second run was done before: ten seconds for a weight of 1 leave twenty for 2."""
     shown = make()
     shown.show(Event("begins", 0))
@@ -56,7 +56,7 @@ def test_time_left_goes_by_the_weights_and_by_what_was_done_here(clock: Clock) -
     assert "ends      ResNet@k=4  seed 0  error 25.00 %" in lines_of(shown)
 
 
-def test_what_fails_is_said_and_leaves_nothing_to_wait_for(clock: Clock) -> None:
+def test_a_run_that_fails_is_shown_and_leaves_no_time(clock: Clock) -> None:
     shown = make()
     shown.show(Event("begins", 0))
     clock.now += 10
@@ -74,7 +74,7 @@ def test_what_fails_is_said_and_leaves_nothing_to_wait_for(clock: Clock) -> None
     assert shown.status() == "1 of 3 runs, 37 %, 0:21 left"  # half a run in twenty seconds, and 0.52 left
 
 
-def test_a_run_that_went_on_and_fails_takes_no_time_away(clock: Clock) -> None:
+def test_a_continued_run_that_fails_does_not_shorten_the_time_left(clock: Clock) -> None:
     shown = make()
     shown.show(Event("begins", 0))
     shown.show(Event("begins", 1, 0.9))
@@ -109,7 +109,7 @@ def test_one_that_begins_again_has_one_bar(clock: Clock) -> None:
         ),
     ],
 )
-def test_what_is_told_on_the_way(event: Event, line: str) -> None:
+def test_what_is_shown_of_runs_in_trouble(event: Event, line: str) -> None:
     shown = make()
     shown.show(event)
     assert lines_of(shown)[0].startswith(line)
@@ -126,7 +126,7 @@ def test_a_log_on_a_full_disk_stops_nothing(clock: Clock) -> None:
     assert shown.ended == {0: "finished"}
 
 
-def test_a_log_gets_a_line_on_the_whole_now_and_then(clock: Clock) -> None:
+def test_a_log_gets_a_line_about_the_whole_table_every_half_minute(clock: Clock) -> None:
     shown = make()
     shown.show(Event("begins", 0))
     for _ in range(10):

@@ -1,4 +1,4 @@
-"""rkcnn train: what is said before, during and after, and what happens when it can't go on."""
+"""rkcnn train: what it prints before, during and after, and what happens when it can't continue."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_validation_split_is_named(rkcnn: Run, command: list[str], tmp_path: P
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_stopped_it_keeps_all_and_the_same_command_continues(
+def test_a_stopped_run_keeps_a_checkpoint_and_the_same_command_continues(
     rkcnn: Run, command: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: int, code: int
 ) -> None:
     seen = []
@@ -140,7 +140,7 @@ def test_stopped_it_keeps_all_and_the_same_command_continues(
 
 
 def leave_after(lines: int, *command: str) -> list[str]:
-    """Read so many lines of a command and leave; it must end with 141, without a word."""
+    """Read so many lines of a command and close its output; it must exit with 141 and print no error."""
     process = subprocess.Popen(
         [sys.executable, "-m", "rkcnn", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -157,9 +157,9 @@ def leave_after(lines: int, *command: str) -> list[str]:
 
 
 @pytest.mark.parametrize("lines", [0, 8])
-def test_a_reader_that_leaves_ends_it_with_a_checkpoint(digits: str, tmp_path: Path, lines: int) -> None:
-    """`rkcnn train | head -1`: as every command, and nothing is lost."""
-    load(digits)  # a note that it is read would be a word on standard error
+def test_a_closed_pipe_stops_a_run_with_a_checkpoint(digits: str, tmp_path: Path, lines: int) -> None:
+    """As in `rkcnn train | head -1`."""
+    load(digits)  # else a note that the file is read would appear on standard error
     more = ("--set", "epochs=100000", "--out", str(tmp_path))
     seen = leave_after(lines, "train", "ResNet@k=4", "--data", digits, *more)
     kept = json.loads(sorted(tmp_path.rglob("checkpoint-*.json"))[-1].read_bytes())
@@ -168,7 +168,7 @@ def test_a_reader_that_leaves_ends_it_with_a_checkpoint(digits: str, tmp_path: P
     assert (kept["epoch"], kept["step"]) > (len(done), 0), "kept after the line that nobody read"
 
 
-def test_a_reader_that_leaves_when_the_run_is_done_already(digits: str, trained: Path) -> None:
+def test_a_closed_pipe_when_the_run_is_finished_already(digits: str, trained: Path) -> None:
     out = str(trained.parents[3])
     leave_after(0, "train", "ResNet@k=4", "--data", digits, "--set", "epochs=1", "--out", out)
 
@@ -195,7 +195,7 @@ def test_a_run_that_diverges(rkcnn: Run, command: list[str], tmp_path: Path) -> 
     assert rkcnn(*bad, "--json")[0] == 1
 
 
-def test_without_matplotlib_it_says_so_and_goes_on(
+def test_without_matplotlib_a_note_says_so(
     rkcnn: Run, command: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
@@ -208,13 +208,13 @@ def test_without_matplotlib_it_says_so_and_goes_on(
     assert "curves.svg" not in out
 
 
-def test_one_rank_of_several_speaks(rkcnn: Run, command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_first_rank_prints(rkcnn: Run, command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "1")
     assert rkcnn(*command)[:2] == (0, "")
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_a_terminal_of_80_columns_shows_it_all(
+def test_a_terminal_of_80_columns_shows_everything(
     digits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, several: bool
 ) -> None:
     monkeypatch.setattr("rkcnn.cli.run_progress.REFRESH", 0.0)
@@ -250,12 +250,12 @@ BAD = {
     f"--seed {1 << 64}": "a seed is a whole number from 0",
     "--seeds 0": "--seeds 0 given",
     "--seeds 100000": "train 1 to 1000",
-    "--device tpu": "no device 'tpu'",
-    "--device cuda:99": "no device 'cuda:99' here; there is cpu",
+    "--device tpu": "device 'tpu' can't be used here",
+    "--device cuda:99": "device 'cuda:99' can't be used here; use cpu",
     "--device meta": "can't train on 'meta'",
     "--device hpu": "can't train on 'hpu'; devices are cpu, cuda and cuda:N",
     "--device xla:0": "can't train on 'xla:0'",
-    "--device cpu:-1": "no device 'cpu:-1'",
+    "--device cpu:-1": "device 'cpu:-1' can't be used here",
     "--engine warp": "engines are auto, eager, compile, graph",
     "--validation -3": "can't be set apart",
     "--validation 256": "give 1 to 255",
@@ -310,10 +310,10 @@ def test_a_result_of_other_images_is_not_taken_for_this_one(rkcnn: Run, command:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="where there is no GPU")
 def test_a_gpu_that_is_not_there(rkcnn: Run) -> None:
-    assert "no device 'cuda' here; there is cpu, or say auto" in rkcnn("train", "--device", "cuda")[2]
+    assert "device 'cuda' can't be used here; use cpu or auto" in rkcnn("train", "--device", "cuda")[2]
 
 
-def test_under_torchrun_one_rank_speaks_and_all_end_well(tmp_path: Path) -> None:
+def test_under_torchrun_the_first_rank_prints_and_all_exit_with_0(tmp_path: Path) -> None:
     command = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "rkcnn", "train", "ResNet@k=4"]
     done = subprocess.run(
         [sys.executable, *command, "--set", "epochs=1", "--set", "sync_norm=on", "--out", str(tmp_path)],

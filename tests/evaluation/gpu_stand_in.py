@@ -1,4 +1,4 @@
-"""A GPU that isn't there: an nvidia-smi of a few lines on PATH, and a child that takes memory by writing a file."""
+"""A stand-in for a GPU: an nvidia-smi of a few lines on PATH, and a child that takes memory by writing a file."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ esac
 """
 CHILD = """
 echo "$@" >> {folder}/asked
-printf 'a library speaks\\n'
+printf 'output of a library\\n'
 printf '%s\\n' "$(cat {folder}/complaint)" >&2
 test -s {folder}/complaint && exit 2
 before=$(cat {folder}/used)
 expr $before + $(cat {folder}/takes) > {folder}/used
 test -e {folder}/listed && printf 'GPU-{uuid}, %s, %s\\n' $$ "$(cat {folder}/listed)" > {folder}/processes
-cat {folder}/told
+cat {folder}/report
 cat > /dev/null
 expr $before + $(cat {folder}/leaves) > {folder}/used
 """
 
 
 class StandIn:
-    """Its files say what is in use, what a child takes and leaves behind, in MiB, and what the child tells."""
+    """Files say how many MiB are in use, how many a child takes and leaves behind, and what the child reports."""
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
         self.folder = folder
-        places = {"folder": folder, "uuid": UUID, "other": UUID.replace("f", "e")}
+        names = {"folder": folder, "uuid": UUID, "other": UUID.replace("f", "e")}
         smi = folder / "nvidia-smi"
-        smi.write_text(SMI.format(**places))
+        smi.write_text(SMI.format(**names))
         smi.chmod(0o755)
-        (folder / "child").write_text(CHILD.format(**places))
+        (folder / "child").write_text(CHILD.format(**names))
         patch.setenv("PATH", str(folder), prepend=":")
         patch.setattr(memory, "CHILD", ("sh", str(folder / "child")))
         patch.setattr(memory, "WAIT", 0.0)
         self.set(used=BEFORE, takes=612, leaves=0, processes="", complaint="", asked="")
-        self.tell(allocated=700_000, reserved=2 << 20, uuid=UUID)
+        self.report(allocated=700_000, reserved=2 << 20, uuid=UUID)
 
     def set(self, **files: Any) -> None:
         for name, content in files.items():
             (self.folder / name).write_text(str(content))
 
-    def tell(self, **told: Any) -> None:
-        (self.folder / "told").write_text(json.dumps(told) + "\n")
+    def report(self, **values: Any) -> None:
+        (self.folder / "report").write_text(json.dumps(values) + "\n")
 
     @property
     def asked(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""GPU memory of a fresh process: the parent with a stand-in for GPU and child, the child with one for torch.cuda."""
+"""GPU memory of a new process: the parent with a stand-in for GPU and child, the child with one for torch.cuda."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
     return StandIn(tmp_path, monkeypatch)
 
 
-def test_what_the_gpu_has_in_use_with_the_process_minus_that_before_it(gpu: StandIn) -> None:
+def test_it_is_the_memory_in_use_with_the_process_minus_that_before_it(gpu: StandIn) -> None:
     found = measure_memory(SPEC, 10, DIGITS, "cuda:0")
     assert found[:4] == (612 * MIB, 2 * MIB, 700_000, "device")
     assert (found.gpu.name, found.gpu.driver) == ("NVIDIA H200", "580.65.06")  # the second listed: found by its uuid
@@ -58,13 +58,13 @@ def test_another_process_in_the_way_is_reported(gpu: StandIn, change: int) -> No
         measure_memory(SPEC, 10, DIGITS)
 
 
-def test_one_that_ended_meanwhile_is_told_by_less_than_torch_holds(gpu: StandIn) -> None:
+def test_less_than_torch_holds_shows_that_another_process_ended_meanwhile(gpu: StandIn) -> None:
     gpu.set(takes=1)
     with pytest.raises(InputError, match=r"something else changed the memory of NVIDIA H200 while RKCNN-R-2@k=4 was"):
         measure_memory(SPEC, 10, DIGITS)
 
 
-def test_a_few_mib_are_nothing(gpu: StandIn) -> None:
+def test_a_few_mib_do_not_matter(gpu: StandIn) -> None:
     gpu.set(leaves=4)
     assert measure_memory(SPEC, 10, DIGITS).driver == 612 * MIB
 
@@ -76,7 +76,7 @@ def test_a_child_that_fails_says_why(gpu: StandIn) -> None:
 
 
 def test_a_gpu_that_the_driver_does_not_list(gpu: StandIn) -> None:
-    gpu.tell(allocated=1, reserved=1, uuid="ffff")
+    gpu.report(allocated=1, reserved=1, uuid="ffff")
     with pytest.raises(InputError, match="nvidia-smi doesn't list the GPU ffff that torch used"):
         measure_memory(SPEC, 10, DIGITS)
 
@@ -88,7 +88,7 @@ def test_a_device_that_is_no_gpu(device: str) -> None:
 
 
 def put_cuda(patch: pytest.MonkeyPatch) -> list[str]:
-    """torch.cuda for a CPU; the order of what is asked."""
+    """Replace torch.cuda, for a CPU; return the names of its functions in the order of their calls."""
     asked: list[str] = []
 
     def answer(name: str, value: object) -> None:
@@ -108,14 +108,14 @@ def put_cuda(patch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def tf32() -> Iterator[None]:
-    """Allowed, and afterwards as it was."""
-    places: Any = torch.backends.cuda.matmul, torch.backends.cudnn
-    before = [place.allow_tf32 for place in places]
-    for place in places:
-        place.allow_tf32 = True
+    """Allow tf32 in a test, and restore the settings afterwards."""
+    settings: Any = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = [setting.allow_tf32 for setting in settings]
+    for setting in settings:
+        setting.allow_tf32 = True
     yield
-    for place, allowed in zip(places, before, strict=True):
-        place.allow_tf32 = allowed
+    for setting, allowed in zip(settings, before, strict=True):
+        setting.allow_tf32 = allowed
 
 
 @pytest.mark.usefixtures("tf32")
@@ -140,7 +140,7 @@ def test_the_child_infers_one_image_in_fp32_without_gradients(monkeypatch: pytes
     assert asked[0] == "synchronize"  # before anything is read
 
 
-def test_the_child_speaks_one_line_and_waits(
+def test_the_child_prints_one_line_and_waits(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     put_cuda(monkeypatch)

@@ -44,7 +44,7 @@ def test_calibration_error_is_its_definition(pairs: list[tuple[float, bool]]) ->
     assert ours == pytest.approx(naive_calibration(probability, right), abs=1e-9)
 
 
-def test_calibration_of_the_sure() -> None:
+def test_calibration_error_where_all_probabilities_are_one() -> None:
     sure = torch.ones(4, dtype=torch.float64)
     assert calibration_error(sure, torch.tensor([True] * 4)) == 0
     assert calibration_error(sure, torch.tensor([False] * 4)) == 1

@@ -26,7 +26,7 @@ def network() -> nn.Module:
 
 
 @pytest.mark.parametrize("batch", [1, 64, 150, 1000])
-def test_each_image_gets_its_own_answer_whatever_the_batch(digits: Images, network: nn.Module, batch: int) -> None:
+def test_each_image_gets_its_own_prediction_whatever_the_batch(digits: Images, network: nn.Module, batch: int) -> None:
     network.eval()
     with torch.no_grad():
         expected = network(digits.pixels.float() / 255)  # mnist-mini is normalised by 1/255 alone
@@ -43,7 +43,7 @@ def test_the_network_is_left_as_it_was(digits: Images, network: nn.Module) -> No
     assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
 
 
-def test_the_error_is_the_share_that_is_wrong(digits: Images) -> None:
+def test_the_error_is_the_fraction_that_is_wrong(digits: Images) -> None:
     predictor = Predictor(digits, CPU)
     answers = digits.labels.clone()
     assert predictor.error(answers) == 0

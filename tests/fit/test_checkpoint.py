@@ -77,7 +77,7 @@ def test_a_damaged_newest_one_falls_back_and_says_so(tmp_path: Path, ending: str
     _, note = load_checkpoint(tmp_path, run, IDENTITY)
     assert same(run, advanced(1))
     assert note == (
-        "" if (ending, damage) == ("json", "gone") else "damaged, passed over: checkpoint-00000-000002.json"
+        "" if (ending, damage) == ("json", "gone") else "skipped damaged checkpoints: checkpoint-00000-000002.json"
     )
 
 

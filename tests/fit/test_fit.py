@@ -75,7 +75,7 @@ def test_it_says_when_steps_are_done_and_rests_where_asked() -> None:
     for event in fit([Engine(run)]):
         if isinstance(event, StepsDone):
             seen.append((run.epoch, run.step))
-            event.rest = len(seen) >= 6
+            event.pause = len(seen) >= 6
         elif isinstance(event, Paused):
             break
     assert seen == [(0, 1), (0, 2), (0, 3), (0, 4), (1, 1), (1, 2)]
@@ -88,7 +88,7 @@ def test_it_rests_between_epochs_and_not_after_the_last() -> None:
     seen: list[object] = []
     for event in fit([Engine(run)]):
         if isinstance(event, StepsDone):
-            event.rest = run.step == run.steps
+            event.pause = run.step == run.steps
         else:
             seen.append((type(event), run.epoch, run.step))
     assert seen == [(EpochDone, 1, 0), (Paused, 1, 0), (EpochDone, 2, 0)]
@@ -99,7 +99,7 @@ def test_an_epoch_broken_off_goes_on_where_it_stood() -> None:
     train([whole])
     for event in fit([Engine(broken)]):
         if isinstance(event, StepsDone):
-            event.rest = broken.step == 2
+            event.pause = broken.step == 2
         elif isinstance(event, Paused):
             break
     assert (broken.epoch, broken.step) == (0, 2)
@@ -139,7 +139,7 @@ def test_seconds_are_those_of_the_steps(clock: Clock) -> None:
     found = []
     for event in fit([Engine(run) for run in runs]):
         if isinstance(event, StepsDone):
-            event.rest = True
+            event.pause = True
         elif isinstance(event, Paused):
             clock.pass_by(100)
         else:
@@ -158,7 +158,7 @@ def test_a_device_is_waited_for_only_at_rest_and_at_an_epochs_end(monkeypatch: p
     monkeypatch.setattr(Engine, "wait", lambda engine: waits.append((engine.trainer.seed, engine.trainer.step)))
     for event in fit([Engine(run) for run in runs]):
         if isinstance(event, StepsDone):
-            event.rest = runs[0].step == 2
+            event.pause = runs[0].step == 2
     assert waits == [(1, 2), (2, 2), (1, 4), (2, 4)]
 
 

@@ -32,15 +32,15 @@ def test_a_failure_is_said_in_one_line() -> None:
 def test_a_run_is_reported_from_beginning_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "REPORT_SECONDS", 0.0)
     run = Run("mnist-mini", "Identity@k=4", find_recipe("smoke", {"epochs": "2", "most_steps": "3"}), 0)
-    told: list[Event] = []
+    reported: list[Event] = []
     for _ in range(2):  # the second time it is found
         result = train_side_by_side(
-            [run], *load("mnist-mini"), Execution(tmp_path, "cpu", "eager"), Reporter({run: 5}, told.append)
+            [run], *load("mnist-mini"), Execution(tmp_path, "cpu", "eager"), Reporter({run: 5}, reported.append)
         )[run]
-    assert {event.index for event in told} == {5}
-    assert [event.kind for event in told] == ["begins", *["advances"] * (len(told) - 3), "ends", "ends"]
-    assert told[0].fraction == 0
-    assert [event.fraction for event in told] == sorted(event.fraction for event in told)
-    assert {round(6 * event.fraction) for event in told} == set(range(7)), "every step of six"
-    assert told[-1] == told[-2] == Event("ends", 5, 1.0, result.error, "finished")
-    assert next(event for event in told if event.fraction > 0.5).error == result.epochs[0].held_out_error
+    assert {event.index for event in reported} == {5}
+    assert [event.kind for event in reported] == ["begins", *["advances"] * (len(reported) - 3), "ends", "ends"]
+    assert reported[0].fraction == 0
+    assert [event.fraction for event in reported] == sorted(event.fraction for event in reported)
+    assert {round(6 * event.fraction) for event in reported} == set(range(7)), "every step of six"
+    assert reported[-1] == reported[-2] == Event("ends", 5, 1.0, result.error, "finished")
+    assert next(event for event in reported if event.fraction > 0.5).error == result.epochs[0].held_out_error

@@ -229,7 +229,9 @@ def test_a_result_of_other_images_is_not_taken_for_this_ones(digits: str, tmp_pa
     go(f"npz:{own}", tmp_path / "out", changes={"epochs": "1"})
     arrays[part] = arrays[part][::-1].copy()
     np.savez(own, **arrays)
-    with pytest.raises(InputError, match=r"holds a result of other images; name another folder \(out\) or repeat it"):
+    with pytest.raises(
+        InputError, match=r"holds a result of other images; name another `out=...` or give `again=True`"
+    ):
         go(f"npz:{own}", tmp_path / "out", changes={"epochs": "1"})
 
 
@@ -314,8 +316,8 @@ def test_a_record_says_what_made_it(digits: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"device": "cuda:7"}, "no device 'cuda:7' here"),
-        ({"device": "toaster"}, "no device 'toaster' here"),
+        ({"device": "cuda:7"}, "device 'cuda:7' can't be used here"),
+        ({"device": "toaster"}, "device 'toaster' can't be used here"),
         ({"engine": "warp"}, "engines are"),
     ],
 )

@@ -96,7 +96,7 @@ def test_a_data_set_has_a_default_recipe(digits: tuple[Images, Images], arrays: 
         ({"seed": 0.5}, r"`seed=0\.5` given"),
         ({"network": 3}, "train builds the network itself from a name"),
         ({"network": "RKCN-R-2@k=32"}, "RKCN"),
-        ({"device": "toaster"}, "no device 'toaster' here"),
+        ({"device": "toaster"}, "device 'toaster' can't be used here"),
         ({"engine": "warp"}, "engines are"),
         ({"validation": 10_000}, "give 1 to 9999"),
         ({"data": "mnst"}, "did you mean mnist"),

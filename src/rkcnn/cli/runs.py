@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 COLUMNS = ("data", "network", "recipe", "seed", "error", "best*", "epochs", "time", "params", "state")
 LEFT_ALIGNED = ("data", "network", "recipe", "state")
-FOOTNOTE = "* the lowest error of any epoch, chosen on the test set"
-VALIDATION = "  Where data ends in ~validation-N, errors are measured, and the best is chosen, on N validation images."
 
 
 def runs(
@@ -48,9 +46,9 @@ def runs(
         print(json.dumps(whole, indent=1))
     elif readable:
         print_table([row_of(run) for run in readable])
-        print(FOOTNOTE)
-        if any(run.run.held_out == "validation" for run in readable):
-            print(VALIDATION)
+        kinds = {run.run.held_out for run in readable}
+        chosen = f"the {kinds.pop()} set" if len(kinds) == 1 else "the test set (~validation-N: the validation set)"
+        print(f"* the lowest error of any epoch, chosen on {chosen}")
     else:
         print(f"no results below {from_}")
     for _, run in found:

@@ -1,1 +1,1 @@
-"""Training one network or several: recipes, the training loop, engines and checkpoints. It can't reach a test set."""
+"""Training: recipes, the training loop, engines and checkpoints. Nothing here can read test images."""

@@ -55,7 +55,7 @@ def save_checkpoint(folder: Path, trainer: Trainer, identity: Json, history: Jso
     facts["check"] = _checksum(facts)
     write_atomically(path, json.dumps(facts, indent=1).encode(), REMEDY)
     for later in find_checkpoints(folder):
-        if later.stem > path.stem:  # it is damaged, or this run would have continued from it
+        if later.stem > path.stem:  # it must be damaged: otherwise this run would have continued from it
             later.unlink(missing_ok=True)
     prune(folder)
     return path
@@ -97,7 +97,7 @@ def load_checkpoint(folder: Path, trainer: Trainer, identity: Json) -> tuple[Jso
         trainer.epoch, trainer.step, trainer.seconds = facts["epoch"], facts["step"], facts["seconds"]
         for stats, sums in zip(trainer.solver_stats, facts["solver_stats"], strict=True):
             stats.restore(sums)
-        return facts["history"], f"damaged, passed over: {', '.join(damaged)}" if damaged else ""
+        return facts["history"], f"skipped damaged checkpoints: {', '.join(damaged)}" if damaged else ""
     if damaged:
         raise InputError(f"every checkpoint in {folder} is damaged ({', '.join(damaged)}); remove them to start anew")
     return None, ""

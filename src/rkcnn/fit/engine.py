@@ -15,7 +15,7 @@ from rkcnn.model.layers import BatchNorm
 
 ENGINES = ("auto", "eager", "compile", "graph")
 WARM_UP = 3  # real steps that let cuDNN and the allocator settle before a capture; their effect is undone
-VARIANTS = 100_000  # of one function that may be compiled: every network counts, and torch stops at 8
+COMPILED_VERSIONS = 100_000  # of one function that torch may keep; each network needs some, and torch's limit is 8
 
 
 class Engine:
@@ -37,7 +37,7 @@ class Engine:
         return "compile" if self.compiled else "eager"
 
     def begin(self) -> None:
-        """Do whatever the first step would have to do beside a step; the trainer is left as it was."""
+        """Compile, and capture the graph, so that the first step need not; the trainer's state is unchanged."""
         self.wait_for_caller()
         if self.compiled:
             with self._on_stream():
@@ -70,7 +70,7 @@ class Engine:
         import torch._dynamo as dynamo  # takes a second
 
         trainer = self.trainer
-        limits = {"recompile_limit": VARIANTS, "accumulated_recompile_limit": VARIANTS}
+        limits = {"recompile_limit": COMPILED_VERSIONS, "accumulated_recompile_limit": COMPILED_VERSIONS}
         try:
             with dynamo.config.patch({**limits, "fail_on_recompile_limit_hit": True}), _state_restored(trainer):
                 trainer.prepare()
@@ -136,7 +136,7 @@ def check_engine(kind: str) -> None:
 
 
 def start_engine(kind: str, trainer: Trainer) -> Engine:
-    """Return the engine that was asked for, or the fastest that can run this trainer, with a note why not it."""
+    """Return the engine asked for or, with a note that gives the reason, the fastest that can run this trainer."""
     check_engine(kind)
     if kind == "auto":
         kind = "graph" if trainer.device.type == "cuda" else "eager"
@@ -155,7 +155,7 @@ def _why_no_graph(trainer: Trainer) -> str:
     if trainer.device.type != "cuda":
         return "it needs a GPU"
     if trainer.solver_stats:
-        return "the data decides how long the solver takes"
+        return "the number of solver steps depends on the data"
     if trainer.batches.streamed:
         return "the images stream from the host"
     return "several ranks reduce their gradients" if trainer.ranks.world > 1 else ""
@@ -163,9 +163,9 @@ def _why_no_graph(trainer: Trainer) -> str:
 
 def _why_not_compiled(trainer: Trainer) -> str:
     if trainer.solver_stats:
-        return "the data decides how long the solver takes"
+        return "the number of solver steps depends on the data"
     if any(isinstance(module, BatchNorm) and module.reducer is not None for module in trainer.network.modules()):
-        return "batch norms wait for other ranks"
+        return "batch norm exchanges statistics between ranks"
     if trainer.device.type != "cuda" and not any(map(shutil.which, ("c++", "g++", "clang++", "cl"))):
         return "torch.compile needs a C++ compiler"
     return ""

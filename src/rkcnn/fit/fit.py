@@ -21,7 +21,7 @@ class StepsDone:
     Set `rest` to have all runs come to rest before the next step; `Paused` follows.
     """
 
-    rest: bool = False
+    pause: bool = False
 
 
 class EpochDone(NamedTuple):
@@ -39,7 +39,7 @@ class Diverged(NamedTuple):
 
 
 class Paused:
-    """No step is under way and the clocks stand still: the moment to write checkpoints, or to leave the loop."""
+    """All steps are complete and no time is counted: the caller can write checkpoints or leave the loop."""
 
 
 def fit(engines: Sequence[Engine]) -> Iterator[StepsDone | EpochDone | Diverged | Paused]:
@@ -60,7 +60,7 @@ def fit(engines: Sequence[Engine]) -> Iterator[StepsDone | EpochDone | Diverged 
         steps_done = StepsDone()
         yield steps_done
         at_epoch_end = [run for run, engine in training.items() if engine.trainer.step == engine.trainer.steps]
-        for run in training if steps_done.rest else at_epoch_end:
+        for run in training if steps_done.pause else at_epoch_end:
             training[run].wait()
         seconds = time.perf_counter() - start
         for engine in training.values():
@@ -71,7 +71,7 @@ def fit(engines: Sequence[Engine]) -> Iterator[StepsDone | EpochDone | Diverged 
             training[run].wait_for_caller()
             if isinstance(event, Diverged) or training[run].trainer.finished:
                 del training[run]
-        if steps_done.rest and training:
+        if steps_done.pause and training:
             yield Paused()
 
 

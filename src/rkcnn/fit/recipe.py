@@ -81,7 +81,7 @@ class Recipe:
 
 
 def paper_mnist() -> Recipe:
-    """The paper on MNIST (SPEC 5): 160 epochs of SGD, lr / 10 at 60, 100, 140, random crop, no decay.
+    """The paper on MNIST (docs/spec.md, 5): 160 epochs of SGD, lr / 10 at 60, 100, 140, random crop, no decay.
 
     rkcnn train RKCNN-R-2@k=32 --data mnist --recipe paper-mnist
     Ten runs side by side take 6 minutes on one H200 (0.47 ms a run's step). 0.360 +- 0.031 % in the last epoch, 0.318
@@ -91,7 +91,7 @@ def paper_mnist() -> Recipe:
 
 
 def paper_cifar() -> Recipe:
-    """The paper on CIFAR-10 and -100 (SPEC 5): 300 epochs, batch 32, Nesterov, lr / 10 at 150 and 225, crop and flip.
+    """The paper on CIFAR-10 and -100 (docs/spec.md, 5): 300 epochs, Nesterov, lr / 10 at 150 and 225, crop and flip.
 
     rkcnn train RKCNN-I-2_2_2@k=120 --data cifar10 --recipe paper-cifar
     About 80 minutes on one H200 (10 ms a step in fp32). The paper: 4.41 % on CIFAR-10 (best epoch, mean of 3).
@@ -110,7 +110,7 @@ def paper_cifar() -> Recipe:
 
 
 def paper_svhn() -> Recipe:
-    """The paper on SVHN (SPEC 5): 40 epochs of 604,388 images, dropout 0.2, lr / 10 at 20 and 30, no augmentation.
+    """The paper on SVHN (docs/spec.md, 5): 40 epochs of 604,388 images, dropout 0.2, lr / 10 at 20 and 30.
 
     rkcnn train RKCNN-I-2_2_2@k=120 --data svhn+extra --recipe paper-svhn
     About 2 hours on one H200: not timed, but estimated from paper-cifar's 10 ms for a quarter of the batch.

@@ -51,7 +51,7 @@ class Epoch(TrainingEpoch):
 
 @dataclass(frozen=True)
 class Stretch(Source):
-    """A number of consecutive epochs that one version of the code computed; it has those that it finished."""
+    """Consecutive epochs computed by one version of the code; an epoch belongs to the version that finished it."""
 
     epochs: int
 
@@ -61,7 +61,7 @@ class Result:
     """The result of a run. Errors are fractions, times are in seconds, sizes in bytes."""
 
     run: Run
-    status: str  # finished, or diverged: and the reason
+    status: str  # "finished", or "diverged: " and the reason
     error: float | None  # on the held-out images, after the last epoch
     error_best: float | None  # the lowest of all epochs, so chosen by looking at the held-out images
     epochs: tuple[Epoch, ...]
@@ -71,11 +71,11 @@ class Result:
     params: int
     flops: int | None  # 2 x MAC of one image; None where they were not counted
     paper_flops: int | None  # as the paper counts, where it does
-    evaluations: float | None  # of f in a solve, where the data decides how many
+    evaluations: float | None  # of f or of stage networks in a forward pass; a mean where the data decides how many
     unconverged: float | None  # share of solves that did not converge
     engine: str  # that really ran: eager, compile or graph
     engine_note: str  # why it was not a faster one; empty where there is nothing to say
-    data: dict[str, Any]  # checksums, and whether they are the published ones
+    data: dict[str, Any]  # checksums, whether they are the published ones, class names, how own images were read
     versions: dict[str, str]
     machine: dict[str, Any]
     stretches: tuple[Stretch, ...]  # which code computed which epochs; the last one also wrote this result

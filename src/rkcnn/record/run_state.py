@@ -26,6 +26,8 @@ class BegunRun(NamedTuple):
 
 
 class FinishedRun(NamedTuple):
+    """A finished run and its folder."""
+
     folder: Path
     run: Run
 

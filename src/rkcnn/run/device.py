@@ -25,7 +25,7 @@ def pick_device(name: str) -> torch.device:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError):
         have = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
-        raise InputError(f"no device {name!r} here; there is {', '.join(have)}, or say auto") from None
+        raise InputError(f"device {name!r} can't be used here; use {', '.join(have)} or auto") from None
     return device
 
 
@@ -38,8 +38,8 @@ def set_precision(precision: str) -> None:
 def keep_freed_memory() -> None:
     """Let the process keep the memory that it frees, where the C library is glibc.
 
-    Giving it back to the system and asking for it again at every step took a fifth of the time on two cores
-    (benchmarks/freed.py); the price was 100 MB. It is a setting of the whole process: for commands, not for a library.
+    Returning memory to the system and requesting it again at every step took a fifth of the time on two cores
+    (benchmarks/freed.py). Keeping it costs 100 MB. It affects the whole process, so only commands call this.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:

@@ -35,7 +35,7 @@ from rkcnn.record.source import current_source
 from rkcnn.run.device import describe_machine, peak_bytes, set_precision
 from rkcnn.run_folder import PREDICTIONS, RESULT, WEIGHTS
 
-CHECKPOINT_SHARE = 0.02  # of the time may go to checkpoints; where one takes long they are written less often
+CHECKPOINT_SHARE = 0.02  # the largest share of the time that writing checkpoints may take; slow ones become rarer
 
 
 @dataclass
@@ -48,10 +48,10 @@ class Job:
     predictor: Predictor  # of the held-out images
     engine: Engine
     history: list[Epoch] = field(default_factory=list)
-    stretches: list[Stretch] = field(default_factory=list)  # which code computed the epochs; the last is this code
+    stretches: list[Stretch] = field(default_factory=list)  # which code computed which epochs; the last is ours
     checkpoint_time: float = field(default_factory=time.monotonic)  # when the last checkpoint was written
-    checkpoint_seconds: float = 0.0  # that the last checkpoint took
-    together: int = 1  # runs side by side, including this one: they share time and memory
+    checkpoint_seconds: float = 0.0  # how long it took to write the last checkpoint
+    together: int = 1  # how many runs are trained side by side, including this one
 
     @property
     def trainer(self) -> Trainer:
@@ -74,7 +74,7 @@ class Job:
         return finite
 
     def checkpoint_is_due(self, interval: float) -> bool:
-        """Whether the last checkpoint is older than `interval` seconds; where one takes long, older than that."""
+        """Whether the last checkpoint is older than `interval` seconds, or than CHECKPOINT_SHARE allows."""
         slow = self.checkpoint_seconds / CHECKPOINT_SHARE if interval > 0 else 0.0
         return time.monotonic() - self.checkpoint_time > max(interval, slow)
 
@@ -91,7 +91,7 @@ class Job:
         return self.history[-1]
 
     def write_result(self, status: str) -> Result:
-        """Write the weights and the predictions of a finished run and, after them, the result; rank 0 does."""
+        """Write the weights and predictions of a finished run, then its result; only rank 0 writes."""
         return self.trainer.ranks.from_rank_0(lambda: self._write_result(status))
 
     def _write_result(self, status: str) -> Result:
@@ -190,7 +190,7 @@ def build(run: Run, images: Images) -> nn.Module:
 
 
 def identify(run: Run, training: Images, test: Images) -> dict[str, Any]:
-    """Return what a checkpoint must agree with: the run, and its images, as the name of own images can't tell."""
+    """Return what a checkpoint must match: the run, and its images' checksums, which a name alone doesn't fix."""
     return run.as_dict() | checksums(training, test)
 
 

@@ -96,7 +96,7 @@ def _claim_folder(run: Run, folder: Path, content: dict[str, str], again: bool, 
         return None
     result = read_result(path)
     if result.run != run:
-        raise InputError(f"{path} is not of {run.folder}; name another `out=...` or give `again=True`")
+        raise InputError(f"{path} is of another run than {run.folder}; name another `out=...` or give `again=True`")
     if any(result.data.get(name, value) != value for name, value in content.items()):
         raise InputError(f"{folder} holds a result of other images; name another `out=...` or give `again=True`")
     return result
@@ -110,11 +110,11 @@ def _has_room(device: torch.device, jobs: list[Job]) -> bool:
         return False
     torch.cuda.synchronize(device)
     free, total = torch.cuda.mem_get_info(device)
-    return free > 1.5 * (total - free) / len(jobs)  # half as much again as the others took, for its evaluation
+    return free > 1.5 * (total - free) / len(jobs)  # 1.5 times the mean so far; the half is for evaluation
 
 
 def _prepare(job: Job, note: str, observer: Observer) -> None:
-    """Compile what the engine compiles, and write a first checkpoint: better to learn now that the disk is full."""
+    """Compile what the engine compiles, and write a checkpoint, so that a full disk is noticed before training."""
     if job.engine.compiled:
         observer.compiling(job)
     job.engine.begin()
@@ -127,8 +127,8 @@ def _save_checkpoint(job: Job, observer: Observer) -> None:
         observer.checkpoint_written(job)
 
 
-class _Next(IntEnum):
-    """What to do after a step; of several ranks the largest wish counts, so that all do the same."""
+class _AfterStep(IntEnum):
+    """What to do after a step. If ranks want different things, the largest value applies to all of them."""
 
     STEP = 0
     CHECKPOINT = 1
@@ -140,7 +140,7 @@ def _train(
 ) -> dict[Run, Result]:
     """Train jobs side by side to their ends and return their results; raise Stopped when there is a signal."""
     results: dict[Run, Result] = {}
-    following = _Next.STEP
+    agreed = _AfterStep.STEP
 
     def end(job: Job, status: str) -> None:
         results[job.run] = job.write_result(status)
@@ -151,9 +151,9 @@ def _train(
             case StepsDone():
                 observer.steps_done(jobs)
                 due = any(job.checkpoint_is_due(checkpoint_interval) for job in jobs if job.run not in results)
-                wish = _Next.STOP if signals else _Next.CHECKPOINT if due else _Next.STEP
-                following = _Next(ranks.largest(wish))
-                event.rest = following is not _Next.STEP
+                wanted = _AfterStep.STOP if signals else _AfterStep.CHECKPOINT if due else _AfterStep.STEP
+                agreed = _AfterStep(ranks.largest(wanted))
+                event.pause = agreed is not _AfterStep.STEP
             case EpochDone(run, epoch):
                 job = jobs[run]
                 observer.epoch_done(job, job.evaluate(epoch))
@@ -166,9 +166,9 @@ def _train(
                 for job in jobs:
                     if job.run not in results:
                         _save_checkpoint(job, observer)
-                if following is _Next.STOP:
+                if agreed is _AfterStep.STOP:
                     raise Stopped(signals[0] if signals else "another rank was stopped")
     for job in jobs:
-        if job.run not in results:  # its checkpoint was of the last step, and only the result was missing
+        if job.run not in results:  # its checkpoint was at the end of training; only the result had not been written
             end(job, "finished")
     return results

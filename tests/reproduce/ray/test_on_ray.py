@@ -186,9 +186,9 @@ def test_a_cluster_of_its_own_trains_as_this_process_does_though_a_worker_is_kil
     killer.join()
     assert not ray.is_initialized()
     assert signal.getsignal(signal.SIGTERM) == before
-    told = [event for event in events if event.index == 0 and event.kind != "advances"]
-    assert [event.kind for event in told] == ["begins", "crashes", "begins", "ends"]
-    first, crashes, second, ends = told
+    reported = [event for event in events if event.index == 0 and event.kind != "advances"]
+    assert [event.kind for event in reported] == ["begins", "crashes", "begins", "ends"]
+    first, crashes, second, ends = reported
     assert crashes.message.startswith("its process died (WorkerCrashedError, ")
     assert first.fraction == 0
     assert second.fraction >= fraction_at(kept[-1]), "it continues, and not from the beginning"

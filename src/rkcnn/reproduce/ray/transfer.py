@@ -1,4 +1,4 @@
-"""A run's files on their way between the machines of a Ray cluster: names and bytes, nothing that runs code."""
+"""Sends a run's files between the machines of a Ray cluster: names and bytes, no code."""
 
 from __future__ import annotations
 
