@@ -51,7 +51,7 @@ def test_compiled_gives_the_losses_of_eager() -> None:
     [
         ("auto", "RKCNN-R-2@k=4", "eager", ""),
         ("eager", "RKCNN-R-2@k=4", "eager", ""),
-        ("graph", "ODENet-abm@k=4", "eager", "no CUDA graph: it needs a GPU; not compiled: the data decides"),
+        ("graph", "ODENet-abm@k=4", "eager", "no CUDA graph: it needs a GPU; not compiled: the number of solver steps depends on the data"),
     ],
 )
 def test_what_is_missing_is_said(kind: str, spec: str, used: str, says: str) -> None:
@@ -193,4 +193,4 @@ def test_auto_is_a_graph_and_says_why_not() -> None:
     assert start_engine("auto", on_gpu("RKCNN-R-2@k=4")).kind == "graph"
     engine = start_engine("auto", on_gpu("ODENet-abm@k=4"))
     assert engine.kind == "eager"
-    assert "the data decides" in engine.note
+    assert "depends on the data" in engine.note
