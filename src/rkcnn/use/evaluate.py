@@ -73,7 +73,10 @@ def load_tested_images(
     """
     name, _, held_out = result.run.data.partition("~validation-")
     if name.startswith("arrays-"):
-        raise InputError("the run was tested with arrays, and its record doesn't hold them; give `data=(x, y)`")
+        raise InputError(
+            "the run was tested with arrays, and its record doesn't hold them; evaluate it from Python with "
+            "data=(x, y), or name a data set"
+        )
     training, images = load_named(name, sources, own or OwnOptions(**result.data.get("own", {})), progress)
     if held_out:
         _, images = training.split(int(held_out))
@@ -86,8 +89,9 @@ def load_tested_images(
 
 
 def was_tested_with(result: Result, images: Images) -> bool:
-    """Return whether a run was tested with these images, by the checksum in its record; True if it has none."""
-    return images.pixels_sha256 == result.data.get("test_sha256", images.pixels_sha256)
+    """Return whether a run was tested with these images, by the checksums in its record; True if it has none."""
+    found = {"test_sha256": images.pixels_sha256, "test_labels_sha256": images.labels_sha256}
+    return all(result.data.get(name, value) == value for name, value in found.items())
 
 
 def _find_images(classifier: Classifier, data: str | Labelled | Images | None, own: OwnOptions) -> Images:
