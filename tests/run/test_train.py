@@ -247,7 +247,9 @@ def test_a_repetition_broken_off_at_its_first_checkpoint_continues_from_no_short
     assert count.epochs == 2
 
 
-@pytest.mark.parametrize("history", [{"epochs": []}, {"epochs": [{"number": 0}], "stretches": []}, {"epochs": 3, "stretches": []}])
+@pytest.mark.parametrize(
+    "history", [{"epochs": []}, {"epochs": [{"number": 0}], "stretches": []}, {"epochs": 3, "stretches": []}]
+)
 def test_a_history_that_cant_be_read_is_a_sentence(
     digits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, history: dict[str, Any]
 ) -> None:
@@ -284,7 +286,9 @@ def test_a_result_of_other_images_is_not_taken_for_this_ones(digits: str, tmp_pa
     go(f"npz:{own}", tmp_path / "out", changes={"epochs": "1"})
     arrays[part] = arrays[part][::-1].copy()
     np.savez(own, **arrays)
-    with pytest.raises(InputError, match=r"holds a result of other images; name another `out=\.\.\.` or give `again=True`"):
+    with pytest.raises(
+        InputError, match=r"holds a result of other images; name another `out=\.\.\.` or give `again=True`"
+    ):
         go(f"npz:{own}", tmp_path / "out", changes={"epochs": "1"})
 
 

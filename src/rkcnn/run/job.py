@@ -167,7 +167,11 @@ def start_job(
         notes = [note]
         repeated = again or (folder / REPLACED_RESULT).exists()  # which stays until the repetition has a result
         untouched = (trainer.epoch, trainer.step) == (0, 0)
-        if untouched and not repeated and (shorter := find_shorter_run(run, folder, checksums(training, test))) is not None:
+        if (
+            untouched
+            and not repeated
+            and (shorter := find_shorter_run(run, folder, checksums(training, test))) is not None
+        ):
             history, note = load_checkpoint(shorter.folder, trainer, identify(shorter.run, training, test))
             notes += [note, f"continues from the {trainer.epoch} epochs in {shorter.folder}"]
         return history, notes, trainer.epoch, trainer.step

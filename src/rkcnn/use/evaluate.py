@@ -13,7 +13,6 @@ from rkcnn.data.progress import Progress
 from rkcnn.error import InputError
 from rkcnn.evaluation.metrics import Metrics, measure
 from rkcnn.evaluation.predictor import Predictor
-from rkcnn.evaluation.weights import NetworkDescription
 from rkcnn.record.result import Result
 from rkcnn.run.device import pick_device, set_precision
 from rkcnn.use.images import Labelled, label_images, load_images
@@ -51,10 +50,7 @@ def evaluate(
 
 def measure_on(classifier: Classifier, images: Images, device: str) -> Metrics:
     """Measure a trained network on these images, normalised as those it was trained on."""
-    card = NetworkDescription(
-        classifier.name, classifier.channels, classifier.size, classifier.classes, classifier.mean, classifier.std
-    )
-    images = card.prepare(images)
+    images = classifier.description.prepare(images)
     precision = classifier.result.run.recipe.precision if classifier.result else "fp32"
     set_precision(precision)
     where = pick_device(device)
