@@ -29,6 +29,7 @@ def test_cpu_is_always_here() -> None:
 
 def test_the_peak_of_a_gpu_is_counted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     reset = Mock()
+    monkeypatch.setattr(torch.cuda, "init", Mock())
     monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", reset)
     forget_peak(torch.device("cpu"))
     reset.assert_not_called()

@@ -61,6 +61,7 @@ def peak_bytes(device: torch.device) -> int:
 def forget_peak(device: torch.device) -> None:
     """Let `peak_bytes` count anew on a GPU; a process can't forget the most memory that it used on the CPU."""
     if device.type == "cuda":
+        torch.cuda.init()  # or torch may refuse: it knows no device before its first use
         torch.cuda.reset_peak_memory_stats(device)
 
 
