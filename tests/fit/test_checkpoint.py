@@ -11,7 +11,7 @@ import torch
 
 from fit.bench import trainer
 from rkcnn.error import InputError
-from rkcnn.fit.checkpoint import load_checkpoint, prune, save_checkpoint, state_of
+from rkcnn.fit.checkpoint import load_checkpoint, prune, save_checkpoint
 from rkcnn.fit.trainer import Trainer
 
 IDENTITY = {"spec": "RKCNN-R-2@k=4", "seed": 3}
@@ -26,7 +26,7 @@ def advanced(steps: int) -> Trainer:
 
 
 def same(one: Trainer, two: Trainer) -> bool:
-    a, b = state_of(one), state_of(two)
+    a, b = one.state(), two.state()
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 

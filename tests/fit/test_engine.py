@@ -51,7 +51,12 @@ def test_compiled_gives_the_losses_of_eager() -> None:
     [
         ("auto", "RKCNN-R-2@k=4", "eager", ""),
         ("eager", "RKCNN-R-2@k=4", "eager", ""),
-        ("graph", "ODENet-abm@k=4", "eager", "no CUDA graph: it needs a GPU; not compiled: the number of solver steps depends on the data"),
+        (
+            "graph",
+            "ODENet-abm@k=4",
+            "eager",
+            "no CUDA graph: it needs a GPU; not compiled: the number of solver steps depends on the data",
+        ),
     ],
 )
 def test_what_is_missing_is_said(kind: str, spec: str, used: str, says: str) -> None:
@@ -99,7 +104,7 @@ def test_compiling_leaves_the_trainer_as_it_was(monkeypatch: pytest.MonkeyPatch)
     run, fresh = (trainer("Identity@k=2", recipe=replace(RECIPE, average=0.5)) for _ in range(2))
     Engine(run, compiled=True).begin()
     assert (run.epoch, run.step, run.seconds) == (0, 0, 0.0)
-    assert all(torch.equal(a, b) for a, b in zip(run.state(), fresh.state(), strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(run.state().values(), fresh.state().values(), strict=True))
 
 
 @pytest.mark.parametrize("trouble", ["the compiler fails", "torch's limit is reached"])
@@ -154,7 +159,7 @@ def test_warming_up_leaves_no_trace() -> None:
         engine.begin()
         engine.advance()
         engine.wait()
-    for a, b in zip(plain.trainer.state(), graphed.trainer.state(), strict=True):
+    for a, b in zip(plain.trainer.state().values(), graphed.trainer.state().values(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 

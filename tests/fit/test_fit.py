@@ -41,7 +41,7 @@ def test_runs_side_by_side_are_those_alone() -> None:
     together = [trainer(seed=seed) for seed in (1, 2)]
     assert [event.run for event in train(together)] == [0, 1, 0, 1]
     for one, two in zip(alone, together, strict=True):
-        assert all(torch.equal(a, b) for a, b in zip(one.state(), two.state(), strict=True))
+        assert all(torch.equal(a, b) for a, b in zip(one.state().values(), two.state().values(), strict=True))
 
 
 def test_a_diverging_run_ends_and_the_others_go_on() -> None:
@@ -104,7 +104,7 @@ def test_an_epoch_broken_off_goes_on_where_it_stood() -> None:
             break
     assert (broken.epoch, broken.step) == (0, 2)
     train([broken])
-    assert all(torch.equal(a, b) for a, b in zip(whole.state(), broken.state(), strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(whole.state().values(), broken.state().values(), strict=True))
 
 
 class Clock:

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from fit.bench import RECIPE, trainer
+from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.trainer import Trainer
 
 
@@ -45,10 +46,10 @@ def test_the_same_seed_trains_the_same_weights_whatever_else_draws(dropout: floa
     steps(two, 2)
     torch.rand(11)
     steps(two, 1)
-    assert all(torch.equal(a, b) for a, b in zip(one.state(), two.state(), strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(one.state().values(), two.state().values(), strict=True))
     other = trainer(seed=4, recipe=recipe)
     steps(other, 3)
-    assert not all(torch.equal(a, b) for a, b in zip(one.state(), other.state(), strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(one.state().values(), other.state().values(), strict=True))
 
 
 def test_dropout_differs_from_step_to_step() -> None:
@@ -79,6 +80,22 @@ def test_the_first_step_that_is_not_finite_is_remembered() -> None:
         run.network.get_parameter("classifier.weight").fill_(torch.inf)
     steps(run, 2)
     assert int(run.totals[3]) == 1
+
+
+def test_ranks_agree_on_what_is_finite(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every rank asks the others, also one whose own loss already says no: asking takes part of all of them."""
+    run, asked = trainer(), []
+    assert run.is_finite
+
+    def largest(_: Ranks, value: int) -> int:
+        asked.append(value)
+        return 1  # as another rank says
+
+    monkeypatch.setattr(Ranks, "largest", largest)
+    assert not run.is_finite
+    run.totals[3] = 7
+    assert not run.is_finite
+    assert asked == [0, 0]
 
 
 def test_an_epoch_ends_after_most_steps() -> None:

@@ -12,7 +12,7 @@ import torch
 
 from rkcnn.error import InputError
 from rkcnn.run import device
-from rkcnn.run.device import describe_machine, keep_freed_memory, peak_bytes, pick_device, set_precision
+from rkcnn.run.device import describe_machine, forget_peak, keep_freed_memory, peak_bytes, pick_device, set_precision
 
 
 @pytest.mark.parametrize("name", ["cuda:7", "toaster", "hpu", "cpu:x"])
@@ -25,6 +25,16 @@ def test_cpu_is_always_here() -> None:
     assert pick_device("cpu") == torch.device("cpu")
     assert describe_machine(torch.device("cpu"))["gpu"] is None
     assert peak_bytes(torch.device("cpu")) > 1 << 20
+
+
+def test_the_peak_of_a_gpu_is_counted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    reset = Mock()
+    monkeypatch.setattr(torch.cuda, "init", Mock())
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", reset)
+    forget_peak(torch.device("cpu"))
+    reset.assert_not_called()
+    forget_peak(torch.device("cuda:1"))
+    reset.assert_called_once_with(torch.device("cuda:1"))
 
 
 @pytest.mark.parametrize(("precision", "rounds"), [("fp32", False), ("tf32", True), ("bf16", True)])

@@ -21,6 +21,7 @@ import torch
 
 from digits import write_digits
 from rkcnn.error import InputError
+from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.result import Epoch, Result, Stretch
 from rkcnn.record.source import Source, current_source, source_hash
@@ -219,6 +220,62 @@ def test_a_repetition_broken_off_goes_on_and_the_first_result_stays(digits: str,
     rest = Count()
     assert go(digits, tmp_path, again=True, observer=rest).finished
     assert rest.epochs == 2
+    assert not list(tmp_path.rglob("result.before.json"))
+
+
+def test_a_repetition_repeats_every_epoch_also_beside_a_shorter_run(digits: str, tmp_path: Path) -> None:
+    go(digits, tmp_path, changes={"epochs": "1"})
+    for again, epochs in ((False, 1), (True, 2)):
+        count = Count()
+        go(digits, tmp_path, changes={"epochs": "2"}, again=again, observer=count)
+        assert count.epochs == epochs
+
+
+def test_a_repetition_broken_off_at_its_first_checkpoint_continues_from_no_shorter_run(
+    digits: str, tmp_path: Path
+) -> None:
+    class Interrupt(Observer):
+        def checkpoint_written(self, job: Job) -> None:
+            raise KeyboardInterrupt
+
+    for epochs in ("1", "2"):
+        go(digits, tmp_path, changes={"epochs": epochs})
+    with pytest.raises(KeyboardInterrupt):
+        go(digits, tmp_path, changes={"epochs": "2"}, again=True, observer=Interrupt())
+    count = Count()
+    go(digits, tmp_path, changes={"epochs": "2"}, observer=count)
+    assert count.epochs == 2
+
+
+@pytest.mark.parametrize(
+    "history", [{"epochs": []}, {"epochs": [{"number": 0}], "stretches": []}, {"epochs": 3, "stretches": []}]
+)
+def test_a_history_that_cant_be_read_is_a_sentence(
+    digits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, history: dict[str, Any]
+) -> None:
+    monkeypatch.setattr("rkcnn.run.job.load_checkpoint", lambda *_: (history, ""))
+    with pytest.raises(InputError, match=r"hold a history that can't be read \(.*\); remove them to start anew"):
+        go(digits, tmp_path)
+
+
+def test_as_many_runs_start_as_every_rank_has_room_for(
+    digits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This rank has room for all of them; another one has room for two."""
+    full: list[bool] = []  # whether the other rank is, while ranks exchange who has room
+
+    def has_room(_: torch.device, jobs: list[Job]) -> bool:
+        full.append(len(jobs) == 2)
+        return True
+
+    def largest(_: Ranks, value: int) -> int:
+        return max(value, int(full.pop())) if full else value
+
+    monkeypatch.setattr("rkcnn.run.side_by_side._has_room", has_room)
+    monkeypatch.setattr(Ranks, "largest", largest)
+    recipe = find_recipe("mini", {**CHANGES, "epochs": "1"})
+    results = train(SPEC, digits, recipe, seeds=(0, 1, 2), out=tmp_path)
+    assert [result.machine["together"] for result in results] == [2, 2, 1]
 
 
 @pytest.mark.parametrize("part", ["y_train", "y_test", "x_test"])
@@ -230,7 +287,7 @@ def test_a_result_of_other_images_is_not_taken_for_this_ones(digits: str, tmp_pa
     arrays[part] = arrays[part][::-1].copy()
     np.savez(own, **arrays)
     with pytest.raises(
-        InputError, match=r"holds a result of other images; name another `out=...` or give `again=True`"
+        InputError, match=r"holds a result of other images; name another `out=\.\.\.` or give `again=True`"
     ):
         go(f"npz:{own}", tmp_path / "out", changes={"epochs": "1"})
 

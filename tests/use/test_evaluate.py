@@ -68,12 +68,13 @@ def test_images_are_told_by_their_checksum(trained: TrainingResult, arrays: Arra
     training, test = load_images(arrays)
     assert was_tested_with(record, test)
     assert not was_tested_with(record, training)
+    assert not was_tested_with(record, replace(test, labels_sha256=training.labels_sha256))
     assert was_tested_with(replace(record, data={}), training)  # an old record without checksums
 
 
 def test_what_cant_be_evaluated_gets_one_sentence(trained: TrainingResult, arrays: Arrays, tmp_path: Path) -> None:
     record = read_result(trained.folder / "result.json")
-    with pytest.raises(InputError, match=r"tested with arrays, .* give `data=\(x, y\)`"):
+    with pytest.raises(InputError, match=r"tested with arrays, .* evaluate it from Python with data=\(x, y\), or name"):
         load_tested_images(record)
     shutil.copy(trained.folder / "weights.safetensors", tmp_path)
     with pytest.raises(InputError, match="say which images to test with, as in `data='mnist'`"):

@@ -87,6 +87,23 @@ def test_a_share_is_set_apart(arrays: Arrays) -> None:
     assert torch.equal(load_images(arrays[0], split=0.25)[1].pixels, test.pixels)
 
 
+def test_arrays_and_a_file_of_them_have_the_same_test_images(arrays: Arrays, tmp_path: Path) -> None:
+    x, y = arrays[0]
+    np.savez(tmp_path / "mine.npz", x_train=x, y_train=y)
+    for one, other in zip(
+        load_images((x, y), split=0.25), load_images(f"npz:{tmp_path / 'mine.npz'}", split=0.25), strict=True
+    ):
+        assert torch.equal(one.pixels, other.pixels)
+        assert torch.equal(one.labels, other.labels)
+
+
+def test_labels_of_another_byte_order_are_taken(arrays: Arrays) -> None:
+    (x, y), test = arrays
+    for order in "<>":
+        training, _ = load_images(((x, y.astype(f"{order}i8")), test))
+        assert training.labels.tolist() == y.tolist()
+
+
 def test_one_flat_colour_has_a_deviation_to_divide_by() -> None:
     flat, labels = np.full((4, 5, 5), 7, np.uint8), np.arange(4)
     assert load_images(((flat, labels), (flat, labels)))[0].std == (1.0,)
@@ -118,7 +135,8 @@ X, Y = np.zeros((4, 5, 5), np.uint8), np.arange(4)
         ((X, Y), {}, r"as in `split=0\.2`"),
         ((X, Y), {"split": 0.01}, r"`split=0\.01` of 4 images given"),
         (((X, Y), (X, Y)), {"split": 0.2}, "have a test set already"),
-        (((X, Y), (X, Y)), {"size": 32}, "arrays, which are not resized"),
+        (((X, Y), (X, Y)), {"size": 32}, "given with arrays, which are not resized"),
+        (X, {"size": 32}, "data of type ndarray given; give a name such as"),
         ("mnist", {"size": 32}, "given with mnist; they are for folder:PATH and npz:PATH"),
         (X, {}, "data of type ndarray given; give a name such as"),
         (((X, Y), (X[:, :4], Y)), {}, r"1 x 5 x 5 and 1 x 4 x 5 .* must be alike"),
@@ -132,12 +150,24 @@ X, Y = np.zeros((4, 5, 5), np.uint8), np.arange(4)
         (((X, Y / 2), (X, Y)), {}, "need 4 whole numbers"),
         (((X, Y - 1), (X, Y)), {}, "labels begin at -1; classes are counted from 0"),
         (((X, np.array(["a"] * 4)), (X, Y)), {}, "give numbers"),
+        (((X, Y.astype([("a", int)])), (X, Y)), {}, "give numbers"),
     ],
 )
 def test_what_cant_be_used_gets_one_sentence(data: Any, options: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says) as error:
         load_images(data, **options)
     assert "--" not in str(error.value)
+
+
+def test_images_are_not_resized_either(digits: tuple[Images, Images]) -> None:
+    with pytest.raises(InputError, match="`size=32` given with Images, which are not resized"):
+        load_images(digits, size=32)
+
+
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="a long double is a double on this system")
+def test_numbers_longer_than_torch_has_are_refused() -> None:
+    with pytest.raises(InputError, match=r"hold an array of float\d+; give numbers of at most 8 bytes"):
+        load_images(((X, Y.astype(np.longdouble)), (X, Y)))
 
 
 def test_a_file_of_the_same_digits_has_the_same_content(arrays: Arrays, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def _find_parts(path: Path, own: OwnOptions) -> dict[str, ImageFiles]:
     if (path / "train").is_dir() or test is not None:
         raise InputError(f"{path}: needs train/ and test/ (or val/) both, or the classes alone with `split=0.2`")
     images = find_images(path)
-    in_test = _choose_test(len(images.files), own, path)
+    in_test = _choose_share(len(images.files), own, path)
     return {
         name: ImageFiles(images.classes, tuple(images.files[index] for index in np.flatnonzero(chosen)))
         for name, chosen in (("train", ~in_test), ("test", in_test))
@@ -148,7 +148,7 @@ def _read_npz(path: Path, own: OwnOptions) -> tuple[tuple[str, ...], Iterator[tu
         )
     if "test" not in parts:
         images = parts["train"]
-        in_test = _choose_test(len(images.labels), own, path)
+        in_test = _choose_share(len(images.labels), own, path)
         for name, chosen in (("train", ~in_test), ("test", in_test)):
             parts[name] = LabelledPixels(images.where, images.pixels[chosen], images.labels[chosen])
     if parts["train"].pixels.shape[1:] != parts["test"].pixels.shape[1:]:
@@ -156,16 +156,21 @@ def _read_npz(path: Path, own: OwnOptions) -> tuple[tuple[str, ...], Iterator[tu
     return classes, iter(parts.items())
 
 
-def _choose_test(count: int, own: OwnOptions, path: Path) -> NDArray[np.bool_]:
-    """Return which of `count` images are the test set: the share `split`, by a fixed permutation."""
+def choose_test(count: int, test: int) -> NDArray[np.bool_]:
+    """Return which of `count` images are the test set of `test` images, by a permutation that is always the same."""
+    in_test = np.zeros(count, bool)
+    in_test[np.random.RandomState(SPLIT_SEED).permutation(count)[:test]] = True
+    return in_test
+
+
+def _choose_share(count: int, own: OwnOptions, path: Path) -> NDArray[np.bool_]:
+    """Return which of `count` images are the test set: the share `split`."""
     if own.split is None:
         raise InputError(f"{path}: has no test set of its own; state the share to set apart, say `split=0.2`")
     test = round(count * own.split)
     if not 0 < test < count:
         raise InputError(f"{path}: `split={own.split}` of {count} images leaves one of the two sets empty")
-    in_test = np.zeros(count, bool)
-    in_test[np.random.RandomState(SPLIT_SEED).permutation(count)[:test]] = True
-    return in_test
+    return choose_test(count, test)
 
 
 def _fingerprint(path: Path, files: list[Path]) -> str:

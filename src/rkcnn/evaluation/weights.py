@@ -32,12 +32,12 @@ class NetworkDescription:
 
     @staticmethod
     def of(network: str, images: Images) -> NetworkDescription:
-        """Return the card of a network that was trained on these images."""
+        """Return the description of a network that was trained on these images."""
         _, channels, height, width = images.pixels.shape
         return NetworkDescription(network, channels, (height, width), images.classes, images.mean, images.std)
 
     def as_metadata(self) -> dict[str, str]:
-        """Return the card as metadata of a safetensors file."""
+        """Return the description as metadata of a safetensors file."""
         return {"rkcnn": json.dumps(asdict(self))}
 
     def prepare(self, images: Images) -> Images:
@@ -60,28 +60,30 @@ class NetworkDescription:
 
 
 def read_weights(path: Path) -> tuple[nn.Module, NetworkDescription]:
-    """Return the network of a weight file in evaluation mode, and its card."""
+    """Return the network of a weight file in evaluation mode, and its description."""
     try:
         with safe_open(path, framework="pt") as file:
-            card_json = (file.metadata() or {}).get("rkcnn")
+            description_json = (file.metadata() or {}).get("rkcnn")
             state: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         raise InputError(f"{path} can't be read as weights: {error}") from None
-    if card_json is None:
+    if description_json is None:
         what = "a checkpoint" if is_checkpoint(path.name) else "not a weight file of rkcnn"
         raise InputError(f"{path} is {what}; give a finished run's folder or its {WEIGHTS}")
     try:
-        values: dict[str, Any] = json.loads(card_json)
+        values: dict[str, Any] = json.loads(description_json)
         values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
-        card = NetworkDescription(**values)
-        network = create_model(card.network, len(card.classes), card.channels)
+        description = NetworkDescription(**values)
+        network = create_model(description.network, len(description.classes), description.channels)
     except (ValueError, TypeError, AttributeError) as error:
         raise InputError(f"{path} doesn't say which network it holds: {error}") from None
     try:
         network.load_state_dict(state)
     except RuntimeError:
-        raise InputError(f"{path} says that it holds {card.network}, but its weights are of another network") from None
-    return network.eval(), card
+        raise InputError(
+            f"{path} says that it holds {description.network}, but its weights are of another network"
+        ) from None
+    return network.eval(), description
 
 
 def _many(number: int, noun: str, ending: str) -> str:

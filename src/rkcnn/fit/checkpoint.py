@@ -24,15 +24,6 @@ SCHEMA = 2  # the version of the JSON file's shape
 Json = dict[str, Any]
 
 
-def state_of(trainer: Trainer) -> dict[str, Tensor]:
-    """Return every tensor that a step changes, by name."""
-    names = [name for name, _ in trainer.network.named_parameters()]
-    found: dict[str, Tensor] = {f"network.{name}": value for name, value in trainer.network.state_dict().items()}
-    found |= {f"momentum.{name}": value for name, value in zip(names, trainer.sgd.buffers, strict=True)}
-    found |= {f"average.{name}": value for name, value in zip(names, trainer.averaged, strict=False)}
-    return found | {"totals": trainer.totals}
-
-
 def save_checkpoint(folder: Path, trainer: Trainer, identity: Json, history: Json) -> Path:
     """Write a checkpoint and return its JSON file, which is written last and holds the tensors' checksum.
 
@@ -40,7 +31,7 @@ def save_checkpoint(folder: Path, trainer: Trainer, identity: Json, history: Jso
     """
     path = checkpoint_path(folder, trainer.epoch, trainer.step)
     # Contiguous, as safetensors requires.
-    content = save({name: value.detach().cpu().contiguous() for name, value in state_of(trainer).items()})
+    content = save({name: value.detach().cpu().contiguous() for name, value in trainer.state().items()})
     write_atomically(tensors_of(path), content, REMEDY)
     facts = {
         "schema": SCHEMA,
@@ -84,7 +75,7 @@ def load_checkpoint(folder: Path, trainer: Trainer, identity: Json) -> tuple[Jso
             damaged.append(path.name)
             continue
         facts, tensors = found
-        own = state_of(trainer)
+        own = trainer.state()
         shapes, wanted = ({name: value.shape for name, value in each.items()} for each in (tensors, own))
         if facts.get("schema") == SCHEMA and facts["identity"] != identity:
             difference = _differences(facts["identity"], identity)

@@ -119,7 +119,7 @@ class Graph(Engine):
 @contextmanager
 def _state_restored(trainer: Trainer) -> Iterator[None]:
     """Undo, at the end, what steps inside did to the trainer."""
-    state = trainer.state()
+    state = list(trainer.state().values())
     saved = [tensor.clone() for tensor in state]
     try:
         yield

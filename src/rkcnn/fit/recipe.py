@@ -53,7 +53,7 @@ class Recipe:
                 raise InputError(f"recipe {self.name}: {name}={value} given; it is one of {', '.join(choices)}")
         counts = {"epochs": 1e6, "batch": 1e7}
         amounts = {"lr": 1e4, "weight_decay": 1e3, "padding": 1e3, "cutout": 1e4, "most_steps": 1e9}
-        shares = {"peak": 1, "momentum": 1, "label_smoothing": 1, "dropout": 0.999, "average": 0.999999}
+        shares = {"peak": 0.999, "momentum": 1, "label_smoothing": 1, "dropout": 0.999, "average": 0.999999}
         for name, high in (counts | amounts | shares).items():
             low, value = int(name in counts), getattr(self, name)
             if not isfinite(value) or not low <= value <= high:

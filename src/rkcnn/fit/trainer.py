@@ -77,19 +77,28 @@ class Trainer:
 
     @property
     def is_finite(self) -> bool:
-        """Whether every loss of the epoch so far was finite and all weights are; waits for the device."""
-        return int(self.totals[3]) == self.step and self.weights_are_finite
+        """Whether every loss of the epoch so far was finite and all weights are; waits for the device and all ranks."""
+        weights_are_finite = self.weights_are_finite  # on every rank, as it waits for the others
+        return int(self.totals[3]) == self.step and weights_are_finite
 
     @property
     def weights_are_finite(self) -> bool:
-        """Whether all weights and norm statistics are finite; after an epoch's last step no loss would show it."""
-        tensors = [t.detach() for t in (*self.network.parameters(), *self.network.buffers()) if t.is_floating_point()]
-        return bool(torch.stack(torch._foreach_norm(tensors, torch.inf)).isfinite().all())
+        """Whether all weights and norm statistics are finite; after an epoch's last step no loss would show it.
 
-    def state(self) -> list[Tensor]:
-        """Return every tensor that a step changes."""
-        network = [*self.network.parameters(), *self.network.buffers()]
-        return [*network, *self.sgd.buffers, *self.averaged, self.totals]
+        Every rank must ask, and all get the same answer: unless norms are synchronised each has statistics of its own.
+        """
+        tensors = [t.detach() for t in (*self.network.parameters(), *self.network.buffers()) if t.is_floating_point()]
+        finite = bool(torch.stack(torch._foreach_norm(tensors, torch.inf)).isfinite().all())
+        return not self.ranks.largest(int(not finite))
+
+    def state(self) -> dict[str, Tensor]:
+        """Return every tensor that a step changes, by name; writing to one of them changes the trainer."""
+        names = [name for name, _ in self.network.named_parameters()]
+        found: dict[str, Tensor] = {f"network.{name}": value for name, value in self.network.state_dict().items()}
+        found |= {f"momentum.{name}": value for name, value in zip(names, self.sgd.buffers, strict=True)}
+        if self.averaged:
+            found |= {f"average.{name}": value for name, value in zip(names, self.averaged, strict=True)}
+        return found | {"totals": self.totals}
 
     def forward(self, indices: Tensor, choices: Tensor) -> tuple[Tensor, Tensor]:
         """Return the summed loss of the images, augmented as choices, and (loss, wrong, images) for the totals."""

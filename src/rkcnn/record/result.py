@@ -67,7 +67,7 @@ class Result:
     epochs: tuple[Epoch, ...]
     seconds: float  # of training steps
     images_per_second: float  # trained on, per second of training steps
-    peak_bytes: int  # of the device or, on a CPU, of the process, with all runs that were side by side there
+    peak_bytes: int  # the most used since these runs started on the GPU or, on a CPU, since the process started
     params: int
     flops: int | None  # 2 x MAC of one image; None where they were not counted
     paper_flops: int | None  # as the paper counts, where it does

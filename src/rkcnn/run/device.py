@@ -48,7 +48,7 @@ def keep_freed_memory() -> None:
 
 
 def peak_bytes(device: torch.device) -> int:
-    """Return the most memory used so far: on a GPU by torch, else by this process."""
+    """Return the most memory used: on a GPU by torch since `forget_peak`, else by this process since it started."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     if sys.platform == "win32":
@@ -56,6 +56,13 @@ def peak_bytes(device: torch.device) -> int:
     import resource  # does not exist on Windows
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def forget_peak(device: torch.device) -> None:
+    """Let `peak_bytes` count anew on a GPU; a process can't forget the most memory that it used on the CPU."""
+    if device.type == "cuda":
+        torch.cuda.init()  # or torch may refuse: it knows no device before its first use
+        torch.cuda.reset_peak_memory_stats(device)
 
 
 class _MemoryCounters(ctypes.Structure):

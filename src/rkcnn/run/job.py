@@ -19,9 +19,10 @@ from torch import Tensor, nn
 from rkcnn import __version__
 from rkcnn.data.images import Images
 from rkcnn.disk import write_atomically
+from rkcnn.error import InputError
 from rkcnn.evaluation.predictor import Predictor
 from rkcnn.evaluation.weights import NetworkDescription
-from rkcnn.fit.checkpoint import REMEDY, load_checkpoint, save_checkpoint, state_of
+from rkcnn.fit.checkpoint import REMEDY, load_checkpoint, save_checkpoint
 from rkcnn.fit.engine import Engine, start_engine
 from rkcnn.fit.epoch import TrainingEpoch
 from rkcnn.fit.ranks import Ranks
@@ -33,7 +34,7 @@ from rkcnn.record.run import Run
 from rkcnn.record.run_state import find_shorter_run
 from rkcnn.record.source import current_source
 from rkcnn.run.device import describe_machine, peak_bytes, set_precision
-from rkcnn.run_folder import PREDICTIONS, RESULT, WEIGHTS
+from rkcnn.run_folder import PREDICTIONS, REPLACED_RESULT, RESULT, WEIGHTS
 
 CHECKPOINT_SHARE = 0.02  # the largest share of the time that writing checkpoints may take; slow ones become rarer
 
@@ -105,6 +106,7 @@ class Job:
             write_atomically(self.folder / WEIGHTS, content, REMEDY)
             write_atomically(self.folder / PREDICTIONS, _npy(predictions), REMEDY)
         write_atomically(self.folder / RESULT, result.to_json(), REMEDY)
+        (self.folder / REPLACED_RESULT).unlink(missing_ok=True)
         return result
 
     def _make_result(self, status: str) -> Result:
@@ -143,10 +145,18 @@ class Job:
 
 
 def start_job(
-    run: Run, folder: Path, training: Images, test: Images, device: torch.device, engine: str, ranks: Ranks
+    run: Run,
+    folder: Path,
+    training: Images,
+    test: Images,
+    device: torch.device,
+    engine: str,
+    ranks: Ranks,
+    again: bool = False,
 ) -> tuple[Job, str]:
     """Make the job of a run, which continues from its newest checkpoint or from a shorter run's last one.
 
+    A repetition, which `again` asks for, repeats every epoch and so continues from no shorter run.
     Returns the job, and a note on what is unusual about it; the note is empty where there is nothing to say.
     """
     set_precision(run.recipe.precision)
@@ -155,16 +165,26 @@ def start_job(
     def load() -> tuple[dict[str, Any] | None, list[str], int, int]:
         history, note = load_checkpoint(folder, trainer, identify(run, training, test))
         notes = [note]
+        repeated = again or (folder / REPLACED_RESULT).exists()  # which stays until the repetition has a result
         untouched = (trainer.epoch, trainer.step) == (0, 0)
-        if untouched and (shorter := find_shorter_run(run, folder, checksums(training, test))) is not None:
+        if (
+            untouched
+            and not repeated
+            and (shorter := find_shorter_run(run, folder, checksums(training, test))) is not None
+        ):
             history, note = load_checkpoint(shorter.folder, trainer, identify(shorter.run, training, test))
             notes += [note, f"continues from the {trainer.epoch} epochs in {shorter.folder}"]
         return history, notes, trainer.epoch, trainer.step
 
     history, notes, trainer.epoch, trainer.step = ranks.from_rank_0(load)
-    ranks.copy_from_rank_0(state_of(trainer).values())
+    ranks.copy_from_rank_0(trainer.state().values())
     history = history or {"epochs": [], "stretches": []}
-    _, epochs, stretches = read_progress(run.as_dict(), history["epochs"], history["stretches"])
+    try:
+        _, epochs, stretches = read_progress(run.as_dict(), history["epochs"], history["stretches"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"the checkpoints in {folder} hold a history that can't be read ({error}); remove them to start anew"
+        ) from None
     if others := sum(stretch.epochs for stretch in find_other_code(stretches, run.spec)):
         notes.append(f"{others} of its epochs were computed by a different version of the code")
     here = Stretch(**asdict(current_source()), epochs=0)

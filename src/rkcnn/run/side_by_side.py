@@ -18,7 +18,7 @@ from rkcnn.fit.fit import Diverged, EpochDone, Paused, StepsDone, fit
 from rkcnn.fit.ranks import Ranks, join
 from rkcnn.record.result import Result, read_result
 from rkcnn.record.run import Run
-from rkcnn.run.device import pick_device
+from rkcnn.run.device import forget_peak, pick_device
 from rkcnn.run.job import Job, checksums, start_job
 from rkcnn.run.observer import Observer
 from rkcnn.run.signals import Stopped, stop_signals
@@ -68,9 +68,12 @@ def train_side_by_side(
         signals = stack.enter_context(stop_signals())
         while waiting:
             jobs: list[Job] = []
-            while waiting and _has_room(device, jobs):
+            forget_peak(device)
+            # Starting a run takes part of all ranks, so it needs room on the GPU of each.
+            while waiting and not ranks.largest(int(not _has_room(device, jobs))):
                 run = waiting.pop(0)
-                job, note = start_job(run, execution.out / run.folder, training, test, device, execution.engine, ranks)
+                folder, again = execution.out / run.folder, execution.again
+                job, note = start_job(run, folder, training, test, device, execution.engine, ranks, again)
                 _prepare(job, note, observer)
                 jobs.append(job)
             for job in jobs:

@@ -13,7 +13,6 @@ from rkcnn.data.progress import Progress
 from rkcnn.error import InputError
 from rkcnn.evaluation.metrics import Metrics, measure
 from rkcnn.evaluation.predictor import Predictor
-from rkcnn.evaluation.weights import NetworkDescription
 from rkcnn.record.result import Result
 from rkcnn.run.device import pick_device, set_precision
 from rkcnn.use.images import Labelled, label_images, load_images
@@ -51,10 +50,7 @@ def evaluate(
 
 def measure_on(classifier: Classifier, images: Images, device: str) -> Metrics:
     """Measure a trained network on these images, normalised as those it was trained on."""
-    card = NetworkDescription(
-        classifier.name, classifier.channels, classifier.size, classifier.classes, classifier.mean, classifier.std
-    )
-    images = card.prepare(images)
+    images = classifier.description.prepare(images)
     precision = classifier.result.run.recipe.precision if classifier.result else "fp32"
     set_precision(precision)
     where = pick_device(device)
@@ -73,7 +69,10 @@ def load_tested_images(
     """
     name, _, held_out = result.run.data.partition("~validation-")
     if name.startswith("arrays-"):
-        raise InputError("the run was tested with arrays, and its record doesn't hold them; give `data=(x, y)`")
+        raise InputError(
+            "the run was tested with arrays, and its record doesn't hold them; evaluate it from Python with "
+            "data=(x, y), or name a data set"
+        )
     training, images = load_named(name, sources, own or OwnOptions(**result.data.get("own", {})), progress)
     if held_out:
         _, images = training.split(int(held_out))
@@ -86,8 +85,9 @@ def load_tested_images(
 
 
 def was_tested_with(result: Result, images: Images) -> bool:
-    """Return whether a run was tested with these images, by the checksum in its record; True if it has none."""
-    return images.pixels_sha256 == result.data.get("test_sha256", images.pixels_sha256)
+    """Return whether a run was tested with these images, by the checksums in its record; True if it has none."""
+    found = {"test_sha256": images.pixels_sha256, "test_labels_sha256": images.labels_sha256}
+    return all(result.data.get(name, value) == value for name, value in found.items())
 
 
 def _find_images(classifier: Classifier, data: str | Labelled | Images | None, own: OwnOptions) -> Images:

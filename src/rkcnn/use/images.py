@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rkcnn.data.images import VALIDATION_SEED, Images
+from rkcnn.data.images import Images
 from rkcnn.data.load import load
 from rkcnn.data.options import OwnOptions
-from rkcnn.data.own_images import PREFIXES
+from rkcnn.data.own_images import PREFIXES, choose_test
 from rkcnn.data.progress import Progress
 from rkcnn.error import InputError
 
@@ -53,10 +53,11 @@ def load_images(
         if own != OwnOptions() and not data.startswith(PREFIXES):
             raise InputError(f"size, split or skip_bad given with {data}; they are for folder:PATH and npz:PATH")
         return load(data, own=own, progress=Progress(sys.stderr if progress else None))
-    if size is not None:
-        raise InputError(f"`size={size}` given with arrays, which are not resized; leave it out")
     if not isinstance(data, (tuple, list)) or len(data) != 2:
         raise InputError(f"data of type {type(data).__name__} given; give {FORMS}")
+    if size is not None:
+        given = "Images" if isinstance(data[0], Images) else "arrays"
+        raise InputError(f"`size={size}` given with {given}, which are not resized; leave it out")
     first, second = data
     if isinstance(first, (tuple, list)) and isinstance(second, (tuple, list)):
         _refuse_split(split)
@@ -102,15 +103,14 @@ def _refuse_split(split: float | None) -> None:
 def _set_apart(
     pixels: Tensor, labels: Tensor, split: float | None
 ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Divide images into training and test images by a fixed permutation."""
+    """Divide images into training and test images, as those of an .npz file are divided."""
     if split is None:
         raise InputError("arrays (x, y) without a test set given; say which share to set apart, as in `split=0.2`")
     count, test = len(labels), round(split * len(labels))
     if not 0 < test < count:
         raise InputError(f"`split={split}` of {count} images given; give a share that leaves images on both sides")
-    order = torch.from_numpy(np.random.RandomState(VALIDATION_SEED).permutation(count))
-    chosen, rest = order[:test].sort().values, order[test:].sort().values
-    return (pixels[rest], labels[rest]), (pixels[chosen], labels[chosen])
+    in_test = torch.from_numpy(choose_test(count, test))
+    return (pixels[~in_test], labels[~in_test]), (pixels[in_test], labels[in_test])
 
 
 def _pair(training: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor]) -> tuple[Images, Images]:
@@ -178,7 +178,10 @@ def _tensor(array: Array, which: str) -> Tensor:
         return array.detach().cpu()
     if array.dtype.kind not in "iufb":
         raise InputError(f"the {which} images hold an array of {array.dtype}; give numbers")
-    return torch.from_numpy(array if array.flags.c_contiguous and array.flags.writeable else array.copy())
+    if array.dtype.itemsize > 8:
+        raise InputError(f"the {which} images hold an array of {array.dtype}; give numbers of at most 8 bytes")
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)  # torch knows no other byte order
+    return torch.from_numpy(native if native.flags.c_contiguous and native.flags.writeable else native.copy())
 
 
 def _channels_second(pixels: Tensor, which: str, torch_first: bool) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.error import InputError
-from rkcnn.evaluation.weights import read_weights
+from rkcnn.evaluation.weights import NetworkDescription, read_weights
 from rkcnn.record.result import Result, read_result
 from rkcnn.run_folder import RESULT, WEIGHTS
 
@@ -19,13 +19,38 @@ class Classifier:
     """A trained network with what is needed to use it: its classes, and how its images were normalised."""
 
     network: nn.Module  # in evaluation mode; takes normalised images (N, channels, height, width), returns logits
-    name: str  # the network's full name, as in RKCNN-R-2@k=32
-    classes: tuple[str, ...]  # the names of the classes, in the order of the logits
-    channels: int  # 1 for grey images, 3 for red, green and blue
-    size: tuple[int, int]  # height and width in pixels of the images it was trained on
-    mean: tuple[float, ...]  # of pixel / 255, one for each channel
-    std: tuple[float, ...]  # standard deviation of the same
+    description: NetworkDescription  # of the network and of the images that it was trained on
     result: Result | None = None  # the record of the run that trained it, where that lies beside the weights
+
+    @property
+    def name(self) -> str:
+        """The network's full name, as in RKCNN-R-2@k=32."""
+        return self.description.network
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes, in the order of the logits."""
+        return self.description.classes
+
+    @property
+    def channels(self) -> int:
+        """1 for grey images, 3 for red, green and blue."""
+        return self.description.channels
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """The height and width in pixels of the images that the network was trained on."""
+        return self.description.size
+
+    @property
+    def mean(self) -> tuple[float, ...]:
+        """The mean of pixel / 255 of the training images, one for each channel."""
+        return self.description.mean
+
+    @property
+    def std(self) -> tuple[float, ...]:
+        """The standard deviation of pixel / 255 of the training images, one for each channel."""
+        return self.description.std
 
     def normalise(self, images: Tensor) -> Tensor:
         """Return uint8 images (N, channels, height, width) as the float32 numbers that the network was trained on."""
@@ -52,10 +77,10 @@ class Classifier:
 def load(path: str | Path) -> Classifier:
     """Return the trained network of a run's folder, or of a weights file (weights.safetensors), on the CPU."""
     weights, result = find_weights(Path(path))
-    network, card = read_weights(weights)
-    if result is not None and result.run.spec != card.network:
-        raise InputError(f"{weights} holds {card.network}, and the run beside it is of {result.run.spec}")
-    return Classifier(network, card.network, card.classes, card.channels, card.size, card.mean, card.std, result)
+    network, description = read_weights(weights)
+    if result is not None and result.run.spec != description.network:
+        raise InputError(f"{weights} holds {description.network}, and the run beside it is of {result.run.spec}")
+    return Classifier(network, description, result)
 
 
 def find_weights(path: Path) -> tuple[Path, Result | None]:

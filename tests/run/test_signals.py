@@ -1,0 +1,41 @@
+"""Being asked to stop by Ctrl-C or SIGTERM."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from rkcnn.run.signals import stop_signals
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """Give the process its own handlers back."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_is_collected_and_the_second_interrupts(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with stop_signals() as received:
+        os.kill(os.getpid(), number)
+        assert received == [number.name]
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+    assert signal.getsignal(number) == before
+
+
+def test_an_ignored_ctrl_c_stays_ignored() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with stop_signals() as received:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert received == []
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert received == ["SIGTERM"]
+    assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
