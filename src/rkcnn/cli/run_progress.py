@@ -49,7 +49,8 @@ class RunProgress(Observer):
     def __init__(self, console: Console, several: bool = False) -> None:
         self.console, self.several = console, several
         self.folders: dict[int, Path] = {}  # of each run, by seed
-        self.jobs: Sequence[Job] = ()  # those in progress
+        self.jobs: Sequence[Job] = ()  # those that are trained side by side, including those that have ended
+        self.ended: set[int] = set()  # the seeds of runs that have finished or diverged
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),
@@ -101,6 +102,8 @@ class RunProgress(Observer):
             return
         self._last_update = now
         for job in jobs:
+            if job.trainer.finished or job.run.seed in self.ended:
+                continue
             position = _position(job, job.trainer.step - 1)  # the last step is not yet in the trainer's seconds
             positions = self._positions[job.run.seed]
             positions.append(position)
@@ -114,6 +117,7 @@ class RunProgress(Observer):
             self._print(f"seed {job.run.seed}  " * self.several + status)
 
     def run_ended(self, job: Job, result: Result) -> None:
+        self.ended.add(job.run.seed)
         self._update_bar(job, _position(job, job.trainer.step))
         if job.trainer.ranks.writes:
             self._print(*save_curves(job.folder, result))
