@@ -14,10 +14,11 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from rkcnn.cli.run_summary import clock, describe_finished, percent, save_curves
+from rkcnn.cli.run_summary import describe_finished, save_curves
 from rkcnn.record.result import Epoch, Result
 from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
+from rkcnn.use.progress import clock, count, percent
 
 REFRESH = 0.2  # seconds between two updates: a step of a small network takes 1 ms
 WINDOW = 60.0  # seconds over which speed is measured, so that a slow start is forgotten
@@ -161,20 +162,20 @@ class RunProgress(Observer):
 def describe_job(job: Job) -> list[str]:
     """Return what will be trained: network, data, recipe, device."""
     trainer, recipe, device = job.trainer, job.run.recipe, job.trainer.device
-    count, channels, height, width = job.train.pixels.shape
+    images, channels, height, width = job.train.pixels.shape
     test = job.predictor.images
     params = sum(p.numel() for p in trainer.network.parameters())
-    where = torch.cuda.get_device_name(device) if device.type == "cuda" else _count(torch.get_num_threads(), "thread")
+    where = torch.cuda.get_device_name(device) if device.type == "cuda" else count(torch.get_num_threads(), "thread")
     ranks = f" x {trainer.ranks.world} ranks" if trainer.ranks.world > 1 else ""
     no_effect = " (has no effect on a cpu)" if (recipe.precision, device.type) == ("tf32", "cpu") else ""
     purpose = "held out for validation" if job.run.held_out == "validation" else "to test on"
     origin = "" if job.train.verified else f", {job.train.origin}"
     return [
         f"network   {job.run.spec}, {params:,} parameters",
-        f"data      {job.run.data}: {count:,} images to train on, {len(test):,} {purpose}, "
+        f"data      {job.run.data}: {images:,} images to train on, {len(test):,} {purpose}, "
         f"{len(job.train.classes)} classes, {height} x {width} x {channels}{origin}",
-        f"recipe    {recipe}: {_count(recipe.epochs, 'epoch')} of "
-        f"{_count(trainer.steps, 'step')} of {_count(recipe.batch, 'image')}, lr {recipe.lr:g}",
+        f"recipe    {recipe}: {count(recipe.epochs, 'epoch')} of "
+        f"{count(trainer.steps, 'step')} of {count(recipe.batch, 'image')}, lr {recipe.lr:g}",
         f"device    {device} ({where}){ranks}, {recipe.precision}{no_effect}, {job.engine.kind}",
     ]
 
@@ -200,7 +201,3 @@ def _images_of_epoch(job: Job) -> int:
     """Return how many images an epoch has; its last batch may be smaller than the others."""
     last = job.trainer.steps - 1
     return last * job.run.recipe.batch + job.trainer.batches.whole(last)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
