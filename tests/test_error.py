@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rkcnn.cli import main
-from rkcnn.error import InputError, with_flags
+from rkcnn.error import InputError, did_you_mean, with_flags
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,11 @@ def test_the_command_line_prints_its_own(monkeypatch: pytest.MonkeyPatch, capsys
     with pytest.raises(SystemExit, match="2"):
         main([])
     assert capsys.readouterr().err == "rkcnn: photos has no test set; say --split 0.2\n"
+
+
+def test_a_misspelt_word_is_recognised() -> None:
+    words = ("RKCNN", "ResNet", "")
+    assert did_you_mean("rkcn", words) == " (did you mean RKCNN?)"
+    assert did_you_mean("ResNet-1002", ["ResNet-1001"], cutoff=0.7) == " (did you mean ResNet-1001?)"
+    assert did_you_mean("x", words) == did_you_mean("", words) == ""
+    assert did_you_mean("Resn", words, cutoff=0.9) == ""

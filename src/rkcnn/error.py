@@ -1,8 +1,10 @@
-"""The error that a user is meant to read, and how its message names an option."""
+"""The error that a user is meant to read, how its message names an option, and what a misspelt word may mean."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class InputError(ValueError):
@@ -21,6 +23,16 @@ def with_flags(message: str) -> str:
     value, becomes --out. Other text in backticks stays as it is.
     """
     return re.sub(r"`([a-z]\w*)=([^`]*)`", lambda option: _flag(*option.groups()), message)
+
+
+def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.5) -> str:
+    """Return " (did you mean X?)", where X is the known word that is most similar to `word`, or "" if none is similar.
+
+    Upper and lower case count as the same. `cutoff`, from 0 to 1, is the least similarity (`difflib`).
+    """
+    folded = {each.lower(): each for each in known if each}
+    near = get_close_matches(word.lower(), folded, n=1, cutoff=cutoff) if word else []
+    return f" (did you mean {folded[near[0]]}?)" if near else ""
 
 
 def _flag(name: str, value: str) -> str:

@@ -37,9 +37,9 @@ def test_every_network_of_the_frame_can_be_drawn(rkcnn: Run, tmp_path: Path, nam
     [
         ("RKCNN-I-2@k=32", "step.png", "ends in .svg"),
         ("RKCNN-I-2@k=32", "step", "ends in .svg"),
-        ("RKCNN-I-2@k=32", "missing/step.svg", "No such file or directory"),
+        ("RKCNN-I-2@k=32", "missing/step.svg", "missing; name one that exists"),
         ("RKCNN-I-2@k=32", "folder.svg", "folder"),
-        ("RKCNN-I-2@k=32", "kept.svg/step.svg", "Not a directory"),
+        ("RKCNN-I-2@k=32", "kept.svg/step.svg", "there is no folder"),
         ("RKCNN-I-1@k=32", "step.svg", "at least 2"),
         ("RKCNN-I-2", "step.svg", "as in RKCNN-I-2@k=32"),
         ("RKCM-I-2", "step.svg", "did you mean RKCNN?"),

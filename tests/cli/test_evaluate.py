@@ -55,6 +55,7 @@ def test_json_agrees_with_the_predictions_beside_the_run(rkcnn: Run, run: Path, 
     confusion = np.zeros((10, 10), int)
     np.add.at(confusion, (labels, predicted), 1)
     assert found["confusion"] == confusion.tolist()
+    assert found["notes"] == []
     assert found["wrong"] == int((predicted != labels).sum()) == len(found["worst"])
     assert found["class_errors"][3] == pytest.approx(1 - confusion[3, 3] / confusion[3].sum())
     worst = found["worst"][0]
@@ -161,6 +162,8 @@ def test_without_matplotlib_it_says_so(rkcnn: Run, run: Path, monkeypatch: pytes
     assert code == 0
     assert "note         no confusion matrix drawn: matplotlib is not installed here\n" in out
     assert not (run / "confusion.png").exists()
+    found = json.loads(rkcnn("evaluate", str(run), "--json")[1])
+    assert found["notes"] == ["no confusion matrix drawn: matplotlib is not installed here"]
 
 
 def refused(answer: tuple[int, str, str], says: str) -> None:

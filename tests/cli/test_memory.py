@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.gpu_stand_in import StandIn
+from evaluation.gpu_stand_in import UUID, StandIn
 from report.records import put_records
 from rkcnn.record.source import current_source, find_commit
 
@@ -23,6 +23,7 @@ def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
     folder = tmp_path / "stand-in"
     folder.mkdir()
     monkeypatch.setenv("RKCNN_COMMIT", "abc")
+    monkeypatch.setattr("rkcnn.cli.memory._uuid_of", lambda device: UUID)
     for cached in (find_commit, current_source):
         cached.cache_clear()
     yield StandIn(folder, monkeypatch)
@@ -55,6 +56,30 @@ def test_what_is_measured_is_kept_until_the_code_changes(
     monkeypatch.setattr("rkcnn.record.source.source_hash", lambda entry: "another")
     rkcnn(*MEASURE, "--out", str(tmp_path))
     assert len(gpu.asked) == 3
+
+
+def test_a_record_of_another_gpu_of_this_machine_is_not_current(
+    rkcnn: Run, gpu: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine has an H200, which cuda names, and an A100, which cuda:1 names."""
+    rkcnn(*MEASURE, "--out", str(tmp_path))
+    gpu.set(asked="")
+    monkeypatch.setattr("rkcnn.cli.memory._uuid_of", lambda device: UUID.replace("f", "e"))
+    _, said, _ = rkcnn(*MEASURE, "--device", "cuda:1", "--out", str(tmp_path))
+    assert "recorded " not in said
+    assert gpu.asked == ["Identity@k=32 10 1 28 28 cuda:1", "ResNet@k=32 10 1 28 28 cuda:1"]
+
+
+def test_a_record_is_not_current_where_torch_has_no_such_gpu(
+    rkcnn: Run, gpu: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rkcnn(*MEASURE, "--out", str(tmp_path))
+
+    def fail(device: str) -> str:
+        raise RuntimeError("no NVIDIA driver")
+
+    monkeypatch.setattr("rkcnn.cli.memory._uuid_of", fail)
+    assert "recorded " not in rkcnn(*MEASURE, "--out", str(tmp_path))[1]
 
 
 def test_the_driver_is_asked_once_for_what_is_kept(rkcnn: Run, gpu: StandIn, tmp_path: Path) -> None:

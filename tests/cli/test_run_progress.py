@@ -61,6 +61,37 @@ def test_images_per_second_are_those_of_training_and_time_left_is_by_the_clock(
     assert screen.getvalue().endswith(f"  {2 * images} images/s  0:02 left\n")
 
 
+def test_a_run_that_has_ended_moves_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finished trainer is at step 0 of the epoch after its last."""
+    now = 100.0
+    monkeypatch.setattr(run_progress, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(run_progress, "save_curves", lambda *_: ())
+    shown, job = RunProgress(Console(file=io.StringIO(), force_terminal=True)), job_of(tmp_path)
+    with shown:
+        shown.run_started(job, "")
+        job.trainer.epoch, now = 3, 102.0
+        shown.steps_done([job])
+        shown.run_ended(job, outcome())
+        assert [task.completed for task in shown._bar.tasks] == [210]
+        now = 104.0
+        shown.steps_done([job])
+        assert [task.completed for task in shown._bar.tasks] == [210]
+
+
+def test_a_run_that_diverged_moves_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(run_progress, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(run_progress, "save_curves", lambda *_: ())
+    shown, job = RunProgress(Console(file=io.StringIO(), force_terminal=True)), job_of(tmp_path)
+    with shown:
+        shown.run_started(job, "")
+        job.trainer.epoch, job.trainer.step, now = 1, 1, 102.0
+        shown.run_ended(job, outcome())
+        shown.steps_done([job])
+        assert [task.completed for task in shown._bar.tasks] == [134]
+    assert shown.ended == {0}
+
+
 def test_images_per_second_within_an_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr(run_progress, "time", SimpleNamespace(monotonic=lambda: now))

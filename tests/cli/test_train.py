@@ -156,6 +156,20 @@ def leave_after(lines: int, *command: str) -> list[str]:
     return seen
 
 
+def test_a_run_that_diverged_is_not_among_those_that_continue(
+    rkcnn: Run, command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def steps_done(self: RunProgress, jobs: list[Job]) -> None:
+        self.jobs = jobs
+        self.ended.add(0)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(RunProgress, "steps_done", steps_done)
+    code, _, err = rkcnn(*command)
+    assert code == 143
+    assert err.endswith("rkcnn: stopped by SIGTERM; the same command continues\n")
+
+
 @pytest.mark.parametrize("lines", [0, 8])
 def test_a_closed_pipe_stops_a_run_with_a_checkpoint(digits: str, tmp_path: Path, lines: int) -> None:
     """As in `rkcnn train | head -1`."""

@@ -54,7 +54,7 @@ def test_no_packaging_comes_near_its_limit() -> None:
 
 
 def test_an_unknown_name_gets_the_nearest_one() -> None:
-    with pytest.raises(InputError, match=r"no data set is called 'cifar-10'; did you mean cifar10\?"):
+    with pytest.raises(InputError, match=r"no data set is called 'cifar-10' \(did you mean cifar10\?\); there are"):
         find_set("cifar-10")
     with pytest.raises(InputError, match="there are mnist-mini, mnist,"):
         find_set("zzz")

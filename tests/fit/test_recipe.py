@@ -1,4 +1,4 @@
-"""Recipes: the paper's exactly (SPEC 5), and overrides that say what is wrong with them."""
+"""Recipes: the paper's exactly (docs/spec.md, 5), and overrides that say what is wrong with them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from solvers.shares import Threads, shared
     ("width", "groups"), [(8, 8), (32, 32), (64, 32), (96, 32), (40, 20), (48, 24), (52, 26), (60, 30)]
 )
 def test_groups(width: int, groups: int) -> None:
-    """min(32, C) where that divides, k groups on the paper's 2k-wide inputs where it doesn't (SPEC 3.4)."""
+    """min(32, C) where that divides, k groups on the paper's 2k-wide inputs where it doesn't (docs/spec.md, 3.4)."""
     assert group_norm(width).num_groups == groups
 
 

@@ -63,7 +63,7 @@ def test_channels_last_changes_nothing(network: Network) -> None:
     torch.testing.assert_close(turned, plain, rtol=1e-4, atol=1e-4)
 
 
-# The paper's abm row judges convergence by the whole batch, as torchdiffeq does (SPEC 4).
+# The paper's abm row judges convergence by the whole batch, as torchdiffeq does (docs/spec.md, 4).
 @pytest.mark.parametrize("name", [name for name in ZOO if name != "ODENet-abm@k=8"])
 def test_a_prediction_does_not_depend_on_its_batch(name: str) -> None:
     network = build(name)
@@ -197,12 +197,12 @@ def test_wrong_images_get_one_clear_sentence() -> None:
     ],
 )
 def test_norms_follow_the_decision(name: str, norms: tuple[str, str]) -> None:
-    """SPEC 3.5."""
+    """docs/spec.md, 3.5."""
     assert norms_of(parse(name)) == norms
 
 
 def test_dropout_stands_behind_block_and_transition_convolutions_alone() -> None:
-    """SPEC 5: not after the stem, none at the classifier."""
+    """docs/spec.md, 5: not after the stem, none at the classifier."""
     network = build("RKCNN-I-2_2@k=8", dropout=0.2)
     rates = {name: module.dropout for name, module in network.named_modules() if hasattr(module, "dropout")}
     assert set(rates.values()) == {0.2}

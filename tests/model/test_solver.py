@@ -1,4 +1,4 @@
-"""How batch norm, dropout, convergence and counting behave inside a solve (SPEC 4, last bullets)."""
+"""How batch norm, dropout, convergence and counting behave inside a solve (docs/spec.md, 4, last bullets)."""
 
 from __future__ import annotations
 

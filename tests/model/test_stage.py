@@ -29,7 +29,7 @@ def test_shared_stage_reads_the_same_weights_in_both_phases() -> None:
 
 
 def test_clique_block_parameters() -> None:
-    """k0 = k, T = 2: 22 k^2 + 18 k (SPEC 3.1)."""
+    """k0 = k, T = 2: 22 k^2 + 18 k (docs/spec.md, 3.1)."""
     k = 8
     block = [SharedStage(i, 2, k, Layers("bn"), y=False) for i in range(2)]
     assert sum(p.numel() for stage in block for p in stage.parameters()) == 22 * k * k + 18 * k

@@ -69,9 +69,9 @@ def test_bad_input() -> None:
     for rows in ("AlexNet", "Identity*,AlexNet"):
         with pytest.raises(InputError, match="no row of mnist matches 'AlexNet'; rows are ResNet"):
             TABLES["mnist"].runs(rows=rows)
-    with pytest.raises(InputError, match="--preset slow given; a table is trained by paper, fast, smoke"):
+    with pytest.raises(InputError, match="`preset=slow` given; a table is trained by paper, fast, smoke"):
         TABLES["mnist"].runs("slow")
-    with pytest.raises(InputError, match="--seeds 0 given"):
+    with pytest.raises(InputError, match="`seeds=0` given"):
         TABLES["mnist"].runs(seeds=0)
 
 

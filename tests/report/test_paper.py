@@ -146,7 +146,7 @@ def test_a_cell_is_three_numbers_as_fractions() -> None:
 
 
 def test_every_mean_std_and_lowest_go_together() -> None:
-    """With n values of mean m and sample std s none is further from m than s (n - 1) / sqrt(n) (SPEC 5)."""
+    """With n values of mean m and sample std s none is further from m than s (n - 1) / sqrt(n) (docs/spec.md, 5)."""
     own = [error for error in FOUND.values() if error and error.mean is not None]
     assert len(own) == 17 + 3 * 14 + 3 + 3
     for error in own:
@@ -183,7 +183,7 @@ def test_errors_of_others_are_marked_and_no_others_are() -> None:
 
 
 def test_the_reasons_behind_quoted_numbers_add_up() -> None:
-    """SPEC 6.3: ResNet's cells are mean - std, Momentum's 100 - (accuracy + std)."""
+    """docs/spec.md, 6.3: ResNet's cells are mean - std, Momentum's 100 - (accuracy + std)."""
     for row, column, percent in (
         ("ResNet-1001", "cifar10", 4.69 - 0.20),
         ("ResNet-1001", "cifar100", 22.68 - 0.22),

@@ -54,5 +54,19 @@ def test_a_run_that_diverges_says_so(arrays: Arrays, tmp_path: Path, capsys: pyt
 
 def test_numbers_read_well() -> None:
     assert (percent(0.0131), percent(None)) == ("1.31 %", "-")
-    assert (clock(5.4), clock(65), clock(3600 * 2 + 184)) == ("0:05", "1:05", "2:03:04")
     assert (count(1, "epoch"), count(10_000, "image")) == ("1 epoch", "10,000 images")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.4, "0:00"),
+        (65, "1:05"),
+        (7384, "2:03:04"),
+        (71 * 3600, "71:00:00"),
+        (98.2 * 3600, "4 d 2 h"),
+        (1e8, "1,157 d 9 h"),
+    ],
+)
+def test_time_by_its_size(seconds: float, text: str) -> None:
+    assert clock(seconds) == text

@@ -90,8 +90,8 @@ app.command(
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and exit.
 
-    Exit codes: 2 for bad input, with one sentence on standard error; 130 for Ctrl-C; 141 without a word when nobody
-    reads the output any more.
+    Exit codes: 2 for bad input, with one sentence on standard error; 130 for Ctrl-C; 141, without a
+    message, if the reader of the output has closed the pipe.
     """
     try:
         try:

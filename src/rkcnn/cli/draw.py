@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +18,7 @@ def draw(name: str, /, *, out: Annotated[Path, Parameter(name=["--out", "-o"])])
     out
         The file to write, as in step.svg.
     """
+    from rkcnn.disk import write_atomically
     from rkcnn.error import InputError
     from rkcnn.model.diagram_svg import to_svg
     from rkcnn.model.period import step_diagram
@@ -28,6 +27,8 @@ def draw(name: str, /, *, out: Annotated[Path, Parameter(name=["--out", "-o"])])
 
     if not out.name.lower().endswith(".svg"):
         raise InputError(f"can't draw to {out}; the picture is an SVG, so give a file that ends in .svg")
+    if not out.parent.is_dir():
+        raise InputError(f"can't draw to {out}: there is no folder {out.parent}; name one that exists")
     original = find_original(name)
     if original is not None and not original.same_as:
         drawn = ", ".join(known.name for known in ORIGINALS.values() if known.same_as)
@@ -37,12 +38,5 @@ def draw(name: str, /, *, out: Annotated[Path, Parameter(name=["--out", "-o"])])
         )
     spec = parse(original.same_as if original else name)
     picture = to_svg(step_diagram(spec))
-    part = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        part.write_text(picture, encoding="utf-8")
-        part.replace(out)
-    except OSError as error:
-        with suppress(OSError):
-            part.unlink()
-        raise InputError(f"can't write {out}: {error.strerror}; give a folder that exists and can be written") from None
+    write_atomically(out, picture.encode(), "name another file")
     print(f"{out}: one time-step of {spec}")

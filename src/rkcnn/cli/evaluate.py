@@ -69,7 +69,7 @@ def evaluate(
     pictures, notes = save_pictures(metrics, images, classifier.name, output or weights.parent)
     if json_:
         about = {"weights": str(weights), "network": classifier.name, "data": full_name, "classes": images.classes}
-        values = {**about, **metrics.as_dict(), "pictures": [str(path) for path in pictures]}
+        values = {**about, **metrics.as_dict(), "pictures": [str(path) for path in pictures], "notes": notes}
         print(json.dumps(with_null(values), indent=1))
         return
     print(f"network      {classifier.name}, from {weights}")
@@ -78,8 +78,10 @@ def evaluate(
     if result is not None and result.error is not None and same:
         agrees = abs(result.error - metrics.error) < 0.5 / metrics.images
         print(f"recorded     {100 * result.error:.2f} % when it was trained{'' if agrees else ': NOT THE SAME'}")
-    for line in (*(f"wrote        {path}" for path in pictures), *notes):
-        print(line)
+    for path in pictures:
+        print(f"wrote        {path}")
+    for note in notes:
+        print(f"note         {note}")
 
 
 def with_null(value: Any) -> Any:
@@ -130,7 +132,7 @@ def save_pictures(metrics: Metrics, images: Images, network: str, folder: Path) 
 
         paths += save_figure(draw_confusion(metrics.confusion, images.classes, title), folder / "confusion")
     except ImportError:
-        notes.append("note         no confusion matrix drawn: matplotlib is not installed here")
+        notes.append("no confusion matrix drawn: matplotlib is not installed here")
     if metrics.worst:
         chosen = [(mistake.image, _caption(mistake, images.classes)) for mistake in metrics.worst[:SHOWN_MISTAKES]]
         about = f"the {len(chosen)} worst of {metrics.wrong} mistakes: class, predicted class, its probability"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,12 +38,13 @@ def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = 
 
     chosen = find_table(table)
     picked = chosen.pick(rows)
-    gpus = tuple(list_gpus().values())  # first, so that a machine without a GPU says so at once; it may take 10 s
+    gpus = list_gpus()  # first, so that a machine without a GPU says so at once; it may take 10 s
+    gpu = _find_gpu(device, gpus.values())
     failed = 0
     for spec in dict.fromkeys((chosen.control, *picked)):
         path = memory_path(out, chosen.data, spec)
         try:
-            recorded = _find_current(path, gpus)
+            recorded = _find_current(path, gpu)
             found = recorded or _measure(spec, chosen.data, device, path)
         except InputError as error:
             if spec == chosen.control:  # the others are compared with it, and what stops it stops them too
@@ -57,15 +59,30 @@ def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = 
     return 1 if failed else 0
 
 
-def _find_current(path: Path, gpus: tuple[Gpu, ...]) -> Memory | None:
-    """Return the record if this code has made it with the same versions on this kind of GPU."""
+def _find_gpu(device: str, gpus: Iterable[Gpu]) -> Gpu | None:
+    """Return the GPU that `device` names; None if torch can't use it, which measuring on it will explain."""
+    try:
+        uuid = _uuid_of(device)
+    except (AssertionError, RuntimeError, ValueError):  # torch is without CUDA, there is no such GPU, or it is none
+        return None
+    return next((gpu for gpu in gpus if gpu.uuid.lower().removeprefix("gpu-") == uuid.lower()), None)
+
+
+def _uuid_of(device: str) -> str:
+    import torch
+
+    return str(torch.cuda.get_device_properties(torch.device(device)).uuid).removeprefix("GPU-")
+
+
+def _find_current(path: Path, gpu: Gpu | None) -> Memory | None:
+    """Return the record if this code has made it with the same versions on that kind of GPU."""
     from rkcnn.record.source import MEMORY_MODULE, source_hash
 
-    if not path.exists():
+    if gpu is None or not path.exists():
         return None
     record = read_memory(path)
-    here = [(source_hash(MEMORY_MODULE), gpu.name, _versions(gpu.driver)) for gpu in gpus]
-    return record if (record.source, record.gpu, record.versions) in here else None
+    here = source_hash(MEMORY_MODULE), gpu.name, _versions(gpu.driver)
+    return record if (record.source, record.gpu, record.versions) == here else None
 
 
 def _measure(spec: str, data: str, device: str, path: Path) -> Memory:

@@ -14,10 +14,11 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from rkcnn.cli.run_summary import clock, describe_finished, percent, save_curves
+from rkcnn.cli.run_summary import describe_finished, save_curves
 from rkcnn.record.result import Epoch, Result
 from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
+from rkcnn.use.progress import clock, count, percent
 
 REFRESH = 0.2  # seconds between two updates: a step of a small network takes 1 ms
 WINDOW = 60.0  # seconds over which speed is measured, so that a slow start is forgotten
@@ -49,7 +50,8 @@ class RunProgress(Observer):
     def __init__(self, console: Console, several: bool = False) -> None:
         self.console, self.several = console, several
         self.folders: dict[int, Path] = {}  # of each run, by seed
-        self.jobs: Sequence[Job] = ()  # those in progress
+        self.jobs: Sequence[Job] = ()  # those that are trained side by side, including those that have ended
+        self.ended: set[int] = set()  # the seeds of runs that have finished or diverged
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),
@@ -101,6 +103,8 @@ class RunProgress(Observer):
             return
         self._last_update = now
         for job in jobs:
+            if job.trainer.finished or job.run.seed in self.ended:
+                continue
             position = _position(job, job.trainer.step - 1)  # the last step is not yet in the trainer's seconds
             positions = self._positions[job.run.seed]
             positions.append(position)
@@ -114,6 +118,7 @@ class RunProgress(Observer):
             self._print(f"seed {job.run.seed}  " * self.several + status)
 
     def run_ended(self, job: Job, result: Result) -> None:
+        self.ended.add(job.run.seed)
         self._update_bar(job, _position(job, job.trainer.step))
         if job.trainer.ranks.writes:
             self._print(*save_curves(job.folder, result))
@@ -157,20 +162,20 @@ class RunProgress(Observer):
 def describe_job(job: Job) -> list[str]:
     """Return what will be trained: network, data, recipe, device."""
     trainer, recipe, device = job.trainer, job.run.recipe, job.trainer.device
-    count, channels, height, width = job.train.pixels.shape
+    images, channels, height, width = job.train.pixels.shape
     test = job.predictor.images
     params = sum(p.numel() for p in trainer.network.parameters())
-    where = torch.cuda.get_device_name(device) if device.type == "cuda" else _count(torch.get_num_threads(), "thread")
+    where = torch.cuda.get_device_name(device) if device.type == "cuda" else count(torch.get_num_threads(), "thread")
     ranks = f" x {trainer.ranks.world} ranks" if trainer.ranks.world > 1 else ""
     no_effect = " (has no effect on a cpu)" if (recipe.precision, device.type) == ("tf32", "cpu") else ""
     purpose = "held out for validation" if job.run.held_out == "validation" else "to test on"
     origin = "" if job.train.verified else f", {job.train.origin}"
     return [
         f"network   {job.run.spec}, {params:,} parameters",
-        f"data      {job.run.data}: {count:,} images to train on, {len(test):,} {purpose}, "
+        f"data      {job.run.data}: {images:,} images to train on, {len(test):,} {purpose}, "
         f"{len(job.train.classes)} classes, {height} x {width} x {channels}{origin}",
-        f"recipe    {recipe}: {_count(recipe.epochs, 'epoch')} of "
-        f"{_count(trainer.steps, 'step')} of {_count(recipe.batch, 'image')}, lr {recipe.lr:g}",
+        f"recipe    {recipe}: {count(recipe.epochs, 'epoch')} of "
+        f"{count(trainer.steps, 'step')} of {count(recipe.batch, 'image')}, lr {recipe.lr:g}",
         f"device    {device} ({where}){ranks}, {recipe.precision}{no_effect}, {job.engine.kind}",
     ]
 
@@ -196,7 +201,3 @@ def _images_of_epoch(job: Job) -> int:
     """Return how many images an epoch has; its last batch may be smaller than the others."""
     last = job.trainer.steps - 1
     return last * job.run.recipe.batch + job.trainer.batches.whole(last)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"

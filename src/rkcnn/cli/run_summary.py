@@ -10,6 +10,7 @@ from statistics import mean, stdev
 from rkcnn.error import InputError, with_flags
 from rkcnn.record.result import Result, find_other_code
 from rkcnn.run_folder import CURVES, PREDICTIONS, RESULT, WEIGHTS, find_checkpoints, tensors_of
+from rkcnn.use.progress import clock, percent
 
 FILES = {
     WEIGHTS: "the trained network",
@@ -17,20 +18,6 @@ FILES = {
     PREDICTIONS: "the predicted class of each {} image",
     f"{CURVES}.svg": "errors and loss by epoch (curves.png too)",
 }
-
-
-def percent(error: float | None) -> str:
-    """Return an error, which is a fraction, in percent; - where there is none."""
-    return "-" if error is None else f"{100 * error:.2f} %"
-
-
-def clock(seconds: float) -> str:
-    """Return a time as 1:05, as 2:03:04 from one hour on, or as 4 d 2 h from three days on."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours >= 72:
-        return f"{hours // 24:,} d {hours % 24} h"
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def roughly(seconds: float) -> str:

@@ -58,8 +58,8 @@ def runs(
 
 def row_of(run: Result | BegunRun) -> tuple[str, ...]:
     """Return the cells below COLUMNS; a run that is not finished has no error, and how many of its epochs are done."""
-    from rkcnn.cli.run_summary import clock, percent
     from rkcnn.record.result import Result
+    from rkcnn.use.progress import clock, percent
 
     name = (run.run.data, run.run.spec, str(run.run.recipe), str(run.run.seed))
     done = str(len(run.epochs))

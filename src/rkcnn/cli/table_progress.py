@@ -9,10 +9,10 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from rkcnn.cli.run_summary import clock, percent
 from rkcnn.error import with_flags
 from rkcnn.record.run import Run
 from rkcnn.reproduce.events import Event
+from rkcnn.use.progress import clock, percent
 
 MESSAGES = {
     "silent": "nothing was reported for ten minutes; an evaluation may take so long",

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import mean, stdev
 from typing import TYPE_CHECKING
 
-from rkcnn.cli.run_summary import percent, roughly
+from rkcnn.cli.run_summary import roughly
 from rkcnn.record.result import Result
+from rkcnn.use.progress import percent
 
 if TYPE_CHECKING:
     from rkcnn.error import InputError

@@ -106,7 +106,7 @@ def train(
         if console.closed:
             return CLOSED_PIPE
         signal = str(stop) or "SIGINT"
-        unfinished = [job for job in shown.jobs if not job.trainer.finished]
+        unfinished = [job for job in shown.jobs if not job.trainer.finished and job.run.seed not in shown.ended]
         where = "".join(f" seed {job.run.seed} at {next_step(job)};" for job in unfinished)
         if first:
             print(f"rkcnn: stopped by {signal};{where} the same command continues", file=sys.stderr)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, replace
 
-from rkcnn.error import InputError
+from rkcnn.error import InputError, did_you_mean
 
 # the class names in the order of their labels
 DIGITS = tuple("0123456789")
@@ -203,7 +202,6 @@ SETS = {data.name: data for data in _ALL}
 def find_set(name: str) -> DataSet:
     """Return the published set of that name; InputError with the names that exist if there is none."""
     if name not in SETS:
-        near = difflib.get_close_matches(name, SETS, 1)
-        hint = f"did you mean {near[0]}? There are" if near else "there are"
-        raise InputError(f"no data set is called {name!r}; {hint} {', '.join(SETS)}, folder:PATH and npz:PATH")
+        known = f"{', '.join(SETS)}, folder:PATH and npz:PATH"
+        raise InputError(f"no data set is called {name!r}{did_you_mean(name, SETS)}; there are {known}")
     return SETS[name]

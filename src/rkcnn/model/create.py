@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from torch import nn
 
-from rkcnn.error import InputError
+from rkcnn.error import InputError, did_you_mean
 from rkcnn.model.layers import Conv
 from rkcnn.model.network import Network
 from rkcnn.model.period import load_class
 from rkcnn.model.published.network import Published
 from rkcnn.model.published.originals import ORIGINALS, find_original
-from rkcnn.model.spec import nearest, parse
+from rkcnn.model.spec import parse
 
 LARGEST = 1_000_000  # classes, and channels of an image
 
@@ -38,7 +38,7 @@ def create_model(
         try:
             spec = parse(original.same_as if original else name)
         except InputError as error:
-            hint = "" if "@" in name else nearest(name, tuple(ORIGINALS), cutoff=0.7)
+            hint = "" if "@" in name else did_you_mean(name, ORIGINALS, cutoff=0.7)
             raise InputError(f"{error}{hint}") from None
         network = Network(spec, classes, channels, dropout)
     if original is not None:

@@ -39,19 +39,23 @@ class Option:
 
 
 OPTIONS: dict[str, Option] = {  # in the order in which names write them
-    "stem": Option("choice", "the preprocessor: three convolutions, or one of 3x3", ("odenet", "conv")),
-    "norm": Option("choice", "batch norm, group norm, or each where the paper has it", ("paper", "bn", "gn")),
-    "attention": Option("switch", "channel attention in the transitions"),
-    "multiscale": Option("switch", "the classifier reads every period, not the last alone"),
-    "merge": Option("choice", "how a step ends: y and all increments added, or concatenated", ("sum", "concat")),
-    "sweeps": Option("count", "how often Phase II runs, with the same weights"),
-    "y": Option("switch", "Phase II reads y (the paper's rule 4)"),
-    "shared": Option("switch", "both phases share their convolutions (against the paper's rule 5)"),
-    "tol": Option("tolerance", "tolerance of an implicit or adaptive solver"),
-    "converge": Option("choice", "which images converge together", ("batch", "image")),
-    "adjoint": Option("switch", "gradients by integrating backwards in time"),
-    "p": Option("count", "channels of zeros that are added to y"),
-    "v0": Option("choice", "the velocity at the start of a period", ("zero", "learned")),
+    "stem": Option("choice", about="the preprocessor: three convolutions, or one of 3x3", choices=("odenet", "conv")),
+    "norm": Option(
+        "choice", about="batch norm, group norm, or each where the paper has it", choices=("paper", "bn", "gn")
+    ),
+    "attention": Option("switch", about="channel attention in the transitions"),
+    "multiscale": Option("switch", about="the classifier reads every period, not the last alone"),
+    "merge": Option(
+        "choice", about="how a step ends: y and all increments added, or concatenated", choices=("sum", "concat")
+    ),
+    "sweeps": Option("count", about="how often Phase II runs, with the same weights"),
+    "y": Option("switch", about="Phase II reads y (the paper's rule 4)"),
+    "shared": Option("switch", about="both phases share their convolutions (against the paper's rule 5)"),
+    "tol": Option("tolerance", about="tolerance of an implicit or adaptive solver"),
+    "converge": Option("choice", about="which images converge together", choices=("batch", "image")),
+    "adjoint": Option("switch", about="gradients by integrating backwards in time"),
+    "p": Option("count", about="channels of zeros that are added to y"),
+    "v0": Option("choice", about="the velocity at the start of a period", choices=("zero", "learned")),
 }
 LIMITS = {"periods": 10, "stages": 100, "k": 65536, "r": 1000, "sweeps": 100, "p": 1000}
 """The largest numbers that a name may ask for: beyond them building takes hours and sizes overflow."""
@@ -121,29 +125,34 @@ _HALVES = Variant(divisor=(2, "it splits its channels in two"))
 
 # fmt: off
 FAMILIES: dict[str, Family] = {family.name: family for family in (
-    Family("RKCNN", "learned Runge–Kutta steps (the paper)", "steps.rkcnn:RKCNN",
+    Family("RKCNN", about="learned Runge–Kutta steps (the paper)", period="steps.rkcnn:RKCNN",
            variants=_RKCNN, staged=True, norm="bn"),
-    Family("ResNet", "pre-activation residual blocks (He et al. 2016)", "steps.resnet:ResNet",
+    Family("ResNet", about="pre-activation residual blocks (He et al. 2016)", period="steps.resnet:ResNet",
            variants=_RESNET, look=Look(ORANGE, "^")),
-    Family("RKNN", "a Runge–Kutta step of f(y)", "steps.ode:Rknn", variants=_RUNGE_KUTTA, look=Look(AMBER, "v")),
-    Family("RKNet", "a Runge–Kutta step of f(t, y)", "steps.ode:OdeNet", "RK-Net", _RUNGE_KUTTA, look=Look(PINK, "<")),
-    Family("ODENet", "an Adams method on f(t, y) (Chen et al. 2018)", "steps.ode:OdeNet", "ODE-Net", _ADAMS,
-           look=Look(BLACK, ">")),
-    Family("SONODE", "second-order neural ODE (Norcliffe et al. 2020)", "steps.sonode:Sonode",
+    Family("RKNN", about="a Runge–Kutta step of f(y)", period="steps.ode:Rknn",
+           variants=_RUNGE_KUTTA, look=Look(AMBER, "v")),
+    Family("RKNet", about="a Runge–Kutta step of f(t, y)", period="steps.ode:OdeNet",
+           title="RK-Net", variants=_RUNGE_KUTTA, look=Look(PINK, "<")),
+    Family("ODENet", about="an Adams method on f(t, y) (Chen et al. 2018)", period="steps.ode:OdeNet",
+           title="ODE-Net", variants=_ADAMS, look=Look(BLACK, ">")),
+    Family("SONODE", about="second-order neural ODE (Norcliffe et al. 2020)", period="steps.sonode:Sonode",
            variants={**_ANY_SOLVER, "euler": _SECOND_ORDER_EULER}, look=Look(OLIVE, "p", 8)),
-    Family("ANODE", "augmented neural ODE (Dupont et al. 2019)", "steps.anode:Anode", variants=_AUGMENTED),
-    Family("DenseNet", "dense block (Huang et al. 2017)", "steps.dense:DenseNet",
+    Family("ANODE", about="augmented neural ODE (Dupont et al. 2019)", period="steps.anode:Anode", variants=_AUGMENTED),
+    Family("DenseNet", about="dense block (Huang et al. 2017)", period="steps.dense:DenseNet",
            variants={"": _NO_STEPS}, staged=True, norm="bn", look=Look(WINE, "P", 9)),
-    Family("CliqueNet", "clique block (Yang et al. 2018)", "steps.clique:CliqueNet",
+    Family("CliqueNet", about="clique block (Yang et al. 2018)", period="steps.clique:CliqueNet",
            variants={"": _CLIQUE}, staged=True, norm="bn", look=Look(PURPLE, "X", 9)),
-    Family("Momentum", "momentum residual steps (Sander et al. 2021)", "steps.momentum:Momentum", "Momentum ResNet",
-           {"": replace(_TWO_STEPS, options={"v0": "zero"})}, look=Look(BROWN, "h")),
-    Family("LM", "linear multistep network (Lu et al. 2018)", "steps.lm:LinearMultistep", variants={"": _TWO_STEPS}),
-    Family("Leapfrog", "leapfrog network (Chang et al. 2018)", "steps.leapfrog:Leapfrog", variants={"": _TWO_STEPS}),
-    Family("Midpoint", "midpoint network (Chang et al. 2018)", "steps.midpoint:Midpoint", variants={"": _TWO_STEPS}),
-    Family("Hamiltonian", "Hamiltonian network (Chang et al. 2018)", "steps.hamiltonian:Hamiltonian",
+    Family("Momentum", about="momentum residual steps (Sander et al. 2021)", period="steps.momentum:Momentum",
+           title="Momentum ResNet", variants={"": replace(_TWO_STEPS, options={"v0": "zero"})}, look=Look(BROWN, "h")),
+    Family("LM", about="linear multistep network (Lu et al. 2018)", period="steps.lm:LinearMultistep",
+           variants={"": _TWO_STEPS}),
+    Family("Leapfrog", about="leapfrog network (Chang et al. 2018)", period="steps.leapfrog:Leapfrog",
+           variants={"": _TWO_STEPS}),
+    Family("Midpoint", about="midpoint network (Chang et al. 2018)", period="steps.midpoint:Midpoint",
+           variants={"": _TWO_STEPS}),
+    Family("Hamiltonian", about="Hamiltonian network (Chang et al. 2018)", period="steps.hamiltonian:Hamiltonian",
            variants={"": _HALVES}),
-    Family("Identity", "no step at all: the control row", "steps.identity:Identity",
+    Family("Identity", about="no step at all: the control row", period="steps.identity:Identity",
            variants={"": _NO_STEPS}, look=Look(GREY, "*", 11)),
 )}
 # fmt: on

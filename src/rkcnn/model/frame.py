@@ -1,4 +1,4 @@
-"""The parts around the periods. They are the same for every rival, which makes the paper's comparison fair."""
+"""The layers around the periods, which are the same in all compared networks."""
 
 from __future__ import annotations
 

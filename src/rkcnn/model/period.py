@@ -1,4 +1,4 @@
-"""What every rival is inside the one frame: a period, made of time-steps."""
+"""The base class of every family of networks: a period, which is made of time-steps."""
 
 from __future__ import annotations
 

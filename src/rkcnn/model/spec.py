@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
-from rkcnn.error import InputError
+from rkcnn.error import InputError, did_you_mean
 from rkcnn.model.families import FAMILIES, LIMITS, OPTIONS, Family, Variant, options_of
 from rkcnn.solvers.methods import EMBEDDED
 
@@ -74,7 +73,7 @@ class ModelSpec:
         if self.variant not in family.variants:
             given = f"variant {self.variant!r}" if self.variant else "no variant"
             known = ", ".join(f"-{v}" if v else "none" for v in family.variants)
-            near = nearest(self.variant, tuple(family.variants))
+            near = did_you_mean(self.variant, family.variants)
             raise InputError(f"{family.name}: {given} given; it takes {known}{near}")
         if family.staged != bool(self.stages):
             what = "needs its stages" if family.staged else "has no stages"
@@ -235,9 +234,8 @@ def _read(name: str, key: str, text: str) -> Any:
         return float(text)
     if kind == "choice":
         return text
-    raise InputError(
-        f"{name}: no option {key}{nearest(key, ('k', 'r', *OPTIONS))}; options are {', '.join(('k', 'r', *OPTIONS))}"
-    )
+    known = ("k", "r", *OPTIONS)
+    raise InputError(f"{name}: no option {key}{did_you_mean(key, known)}; options are {', '.join(known)}")
 
 
 def _write(value: Any) -> str:
@@ -256,12 +254,5 @@ def _join(numbers: Numbers) -> str:
     return "_".join(map(str, numbers))
 
 
-def nearest(word: str, words: tuple[str, ...], cutoff: float = 0.5) -> str:
-    """Return a question after the word that a misspelt one is closest to; nothing where none is close."""
-    folded = {known.lower(): known for known in words if known}
-    near = get_close_matches(word.lower(), folded, n=1, cutoff=cutoff) if word else []
-    return f" (did you mean {folded[near[0]]}?)" if near else ""
-
-
 def _unknown_family(word: str) -> str:
-    return f"no family {word!r}{nearest(word, tuple(FAMILIES))}; families are {', '.join(FAMILIES)}"
+    return f"no family {word!r}{did_you_mean(word, FAMILIES)}; families are {', '.join(FAMILIES)}"

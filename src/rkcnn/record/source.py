@@ -2,8 +2,8 @@
 
 The hash covers what computes and nothing else. It starts from one module, follows its imports through the rooms that
 compute, and takes every definition on the way. Paths, imports, comments, docstrings, formatting, annotations of
-arguments and the messages of errors leave it as it is; any operator or constant changes it. It is the same under every
-version of Python.
+arguments, the messages of errors, and how a network is drawn or described leave it as it is; any operator or constant
+changes it. It is the same under every version of Python.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def source_hash(entry: str = TRAINING_MODULE) -> str:
             _write(node, words, imports)
             if words:
                 digests.append(hashlib.sha256(" ".join(words).encode()).digest())
-        new = {name for name in imports if name.startswith(_COMPUTING)} - found - {"rkcnn.model.diagram"}
+        new = {name for name in imports if name.startswith(_COMPUTING)} - found - _DRAWING_MODULES
         waiting.extend(new)
         found |= new
     return hashlib.sha256(b"".join(sorted(digests))).hexdigest()[:16]
@@ -83,6 +83,10 @@ def source_hash(entry: str = TRAINING_MODULE) -> str:
 
 _COMPUTING = tuple(f"rkcnn.{room}." for room in ROOMS)
 _CLASS_PLACE = re.compile(r"([a-z_.]+):[A-Z]\w*")  # steps.resnet:ResNet, as model/period.py loads a class by its name
+_DRAWING_MODULES = {"rkcnn.model.diagram", "rkcnn.model.look"}
+_DRAWING_FUNCTIONS = {"draw_step", "step_diagram", "draw_stages", "_draw_adams", "_weighted"}  # in model/steps, period
+_FAMILY_CALLS = {"Family", "Variant", "Option", "replace"}  # the calls of model/families.py
+_FAMILY_WORDS = {"look", "title", "about"}  # their arguments that say how a family is drawn or described
 _IGNORED_FIELDS = {"annotation", "returns", "type_comment", "kind", "ctx", "msg", "cause"}
 
 
@@ -108,6 +112,8 @@ def _write(node: Any, words: list[str], imports: set[str]) -> None:
             node = ast.Assign([node.target], node.value)
         elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             node = ast.Raise(node.exc.func)  # without its message
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FAMILY_CALLS:
+            node = ast.Call(node.func, node.args, [each for each in node.keywords if each.arg not in _FAMILY_WORDS])
         words.append(f"({type(node).__name__}")
         for name in node._fields:
             value = getattr(node, name, None)
@@ -123,7 +129,7 @@ def _is_docstring(node: ast.AST) -> bool:
 
 def _only_draws(node: ast.AST) -> bool:
     """Whether this is a function that draws a network's diagram (model/diagram.py)."""
-    return isinstance(node, ast.FunctionDef) and node.name in ("draw_step", "step_diagram")
+    return isinstance(node, ast.FunctionDef) and node.name in _DRAWING_FUNCTIONS
 
 
 def _is_for_type_checkers(node: ast.AST) -> bool:

@@ -127,9 +127,9 @@ class Table:
     def runs(self, preset: str = "paper", rows: str = "*", seeds: int | None = None) -> list[Run]:
         """Return every run of the table, row by row; `rows` is a shell pattern, or several with commas between."""
         if preset not in PRESETS:
-            raise InputError(f"--preset {preset} given; a table is trained by {', '.join(PRESETS)}")
+            raise InputError(f"`preset={preset}` given; a table is trained by {', '.join(PRESETS)}")
         if seeds is not None and not 1 <= seeds <= 1000:
-            raise InputError(f"--seeds {seeds} given; train 1 to 1000 of them")
+            raise InputError(f"`seeds={seeds}` given; train 1 to 1000 of them")
         specs = self.pick(rows)
         count = seeds or (1 if preset == "smoke" else self.seeds)
         recipe = find_recipe(self.recipe_at(preset))

@@ -19,9 +19,9 @@ UNITS = {"K": 1e3, "M": 1e6, "G": 1e9}
 class PaperCell(NamedTuple):
     """One line of paper.csv; `printed` is the text in the paper, `-` and `N/A` included.
 
-    The paper's columns of k have no cells here: they are part of the network's name. `note` says of a cost why the
-    cell is not this network's (docs/spec.md, 6), and of an error how it was obtained. `runs` is the number of runs
-    behind an error of the authors' own, `quoted` the publication that a number of others was taken from.
+    k has no cells here, because it is part of the network's name. `note` explains why a cost is not this network's
+    (docs/spec.md, 6), or how an error was obtained. `runs` is the number of the authors' own runs behind an error;
+    `quoted` is the publication from which another number was taken.
     """
 
     table: str  # the label in the paper's LaTeX
@@ -118,14 +118,6 @@ def agrees(value: int, text: str, unit: float) -> bool:
     digits = text.lstrip(">")
     decimals = len(digits.partition(".")[2])
     return f"{value / unit:.{decimals}f}" == digits
-
-
-def slip_table() -> str:
-    """Return the cost cells that are not their network's as a Markdown table; docs/costs.md contains it."""
-    lines = ["| table | network | column | printed | why |", "|---|---|---|---|---|"]
-    for (table, name, column), why in SLIPS.items():
-        lines.append(f"| `{table}` | `{name}` | {column} | {getattr(COST_TABLES[table].rows[name], column)} | {why} |")
-    return "\n".join(lines)
 
 
 @cache

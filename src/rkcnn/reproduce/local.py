@@ -23,7 +23,7 @@ from rkcnn.run.side_by_side import MOST_AT_ONCE, Execution
 
 BUSY_PAUSE = 2.0  # seconds before a run that another process is training is tried again
 SILENCE = 600.0  # seconds without an event of a worker after which that is reported
-STOP_SECONDS = 120.0  # a worker that is asked to stop has so long to keep its checkpoints
+STOP_SECONDS = 120.0  # how long a worker that is asked to stop may take to write its checkpoints
 
 
 def slots_for(device: str, runs: int) -> list[Slot]:
@@ -153,7 +153,7 @@ class _Scheduler:
             yield event
         else:
             yield from (crash(index, self._fractions[index], why) for index, _ in left)
-        # In halves: a run that kills its process every time is soon alone in its group.
+        # Halve the group, so that a run that always kills its process is soon alone, where its crashes are counted.
         middle = (len(left) + 1) // 2
         self._waiting.extend(group for group in (left[:middle], left[middle:], worker.busy) if group)
         if self._waiting:

@@ -1,1 +1,1 @@
-"""Numerical methods for ordinary differential equations, on tensors; this room knows no layers."""
+"""Numerical methods for ordinary differential equations on tensors; imports nothing from rkcnn.model."""

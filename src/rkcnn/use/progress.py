@@ -1,13 +1,16 @@
-"""Progress of a run for Python: plain lines, one for each epoch."""
+"""Progress of a run for Python, as plain lines, one for each epoch; and numbers in words. Imports no torch."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rkcnn.record.result import Epoch, Result
-from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
+
+if TYPE_CHECKING:
+    from rkcnn.record.result import Epoch, Result
+    from rkcnn.run.job import Job
 
 
 class PrintedProgress(Observer):
@@ -29,7 +32,7 @@ class PrintedProgress(Observer):
         print(f"network   {job.run.spec}, {params:,} parameters")
         print(
             f"data      {job.run.data}: {len(images):,} training and {len(job.predictor.images):,} "
-            f"{_held_out(job)} images, {len(images.classes)} classes, {height} x {width}"
+            f"{job.run.held_out} images, {len(images.classes)} classes, {height} x {width}"
         )
         counts = count(recipe.epochs, "epoch"), count(job.trainer.steps, "step"), count(recipe.batch, "image")
         print(f"recipe    {recipe}: {' of '.join(counts)}")
@@ -44,31 +47,29 @@ class PrintedProgress(Observer):
         left = (time.monotonic() - self._began) / max(done - self._epochs_before, 1) * (total - done)
         print(
             f"epoch {done:{len(str(total))}}/{total}  loss {epoch.loss:.4f}  train error {percent(epoch.error)}  "
-            f"{_held_out(job)} error {percent(epoch.held_out_error)}  {clock(left)} left",
+            f"{job.run.held_out} error {percent(epoch.held_out_error)}  {clock(left)} left",
             flush=True,
         )
 
     def run_ended(self, job: Job, result: Result) -> None:
-        end = f"{_held_out(job)} error {percent(result.error)}" if result.finished else result.status
+        end = f"{job.run.held_out} error {percent(result.error)}" if result.finished else result.status
         print(f"{end}, in {job.folder}", flush=True)
 
 
 def percent(error: float | None) -> str:
-    """A fraction as a percentage: 0.013 is 1.30 %."""
+    """Return an error, which is a fraction, in percent: 0.013 is 1.30 %; - where there is none."""
     return "-" if error is None else f"{100 * error:.2f} %"
 
 
 def clock(seconds: float) -> str:
-    """Seconds as 1:05, or as 2:03:04 from an hour on."""
+    """Return a time as 1:05, as 2:03:04 from one hour on, or as 4 d 2 h from three days on."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
+    if hours >= 72:
+        return f"{hours // 24:,} d {hours % 24} h"
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def count(number: int, noun: str) -> str:
-    """A number with its noun: 1 epoch, 18 epochs."""
+    """Return a number with its noun: 1 epoch, 18 epochs."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
-def _held_out(job: Job) -> str:
-    return job.run.held_out

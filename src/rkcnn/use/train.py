@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from difflib import get_close_matches
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from rkcnn.data.images import Images
-from rkcnn.error import InputError
+from rkcnn.error import InputError, did_you_mean
 from rkcnn.fit.recipe import Recipe, find_recipe
 from rkcnn.record.run import Run
 from rkcnn.run.observer import Observer
@@ -141,8 +140,7 @@ def change_recipe(recipe: str | Recipe, changes: dict[str, Any]) -> Recipe:
     kinds = {field.name: str(field.type) for field in fields(Recipe) if field.name != "name"}
     for name in changes:
         if name not in kinds:
-            near = get_close_matches(name, kinds, 1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
+            hint = did_you_mean(name, kinds)
             raise InputError(
                 f"train has no argument and a recipe no field {name!r}{hint}; a recipe's fields are {', '.join(kinds)}"
             )

@@ -232,7 +232,10 @@ def test_a_folder_in_use_fails_and_a_finished_run_ends(cluster: str, digits: str
         in_use, no_store = train_on_ray(runs[1:], tmp_path / "out", NEVER, cluster, tmp_path / "store")
     assert (ends.kind, ends.index, ends.message) == ("ends", 0, "finished")
     assert in_use.kind == "fails"
-    assert "is training in" in in_use.message
+    assert in_use.message == (
+        f"process {os.getpid()} is training it in {tmp_path / 'out' / runs[1].folder}; "
+        "when that process has ended, the same command continues this run"
+    )
     assert no_store.kind == "fails"
     assert no_store.message.endswith("; name another `store=...`")
 

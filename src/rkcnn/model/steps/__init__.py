@@ -1,1 +1,1 @@
-"""The rivals, each in a file of its own: what happens inside a period of the one frame."""
+"""The families of networks, one file each: what a period computes."""

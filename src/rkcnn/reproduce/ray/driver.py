@@ -10,7 +10,7 @@ from typing import Any
 
 from rkcnn.data.load import load
 from rkcnn.data.options import Sources
-from rkcnn.disk import lock_folder
+from rkcnn.disk import FolderLocked, lock_folder
 from rkcnn.error import InputError
 from rkcnn.fit.checkpoint import REMEDY
 from rkcnn.record.result import Result
@@ -48,6 +48,10 @@ def reproduce_on_ray(
                 if store is not None and store.resolve() != execution.out.resolve():
                     locks.enter_context(lock_folder(store / run.folder, "name another `store=...`"))
                 state = find_state(run, execution.out)
+            except FolderLocked as lock:
+                later = "when that process has ended, the same command continues this run"
+                yield Event("fails", index, message=f"{lock.holder} is training it in {lock.folder}; {later}")
+                continue
             except InputError as error:
                 yield failure(index, error)
                 continue
