@@ -252,6 +252,11 @@ def test_a_terminal_of_80_columns_shows_everything(
 
 
 BAD = {
+    "--validation 0.2": "--validation: 0.2 is not a whole number",
+    "--seed 0.9": "--seed: 0.9 is not a whole number",
+    "--seeds 1.9": "--seeds: 1.9 is not a whole number",
+    "--split 0.2": "--split 0.2 given with mnist-mini; it is for your own images",
+    "--size 16": "--size 16 given with mnist-mini; it is for your own images",
     "--set epoch=3": "a recipe has no field 'epoch' (did you mean epochs?)",
     "--set epochs": "--set epochs given; it takes FIELD=VALUE",
     "--set =3": "FIELD=VALUE",

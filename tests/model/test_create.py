@@ -130,3 +130,8 @@ def test_one_period_keeps_torchs_defaults() -> None:
         if isinstance(module, nn.Conv2d):
             bound = 1 / math.sqrt(module.weight[0].numel())  # kaiming_uniform with a = sqrt 5
             assert 0.8 * bound < float(module.weight.detach().abs().max()) <= bound
+
+
+def test_an_unknown_initialisation_is_refused() -> None:
+    with pytest.raises(InputError, match="init 'xx' given; it is one of frame, torch, he"):
+        create_model("ResNet@k=4", init="xx")

@@ -16,13 +16,13 @@ import pytest
 from rkcnn.data.images import Images
 from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
-from rkcnn.fit.recipe import RECIPES, Recipe, find_recipe
+from rkcnn.fit.recipe import DEFAULT_RECIPES, RECIPES, Recipe, find_recipe
 from rkcnn.record.result import Epoch, Result
 from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
 from rkcnn.use.images import load_images
 from rkcnn.use.result import TrainingResult
-from rkcnn.use.train import DEFAULT_RECIPES, RecipeFields, change_recipe, default_recipe, train
+from rkcnn.use.train import RecipeFields, _default_recipe, change_recipe, train
 from use.conftest import Arrays
 
 TINY: dict[str, Any] = {"epochs": 1, "batch": 50, "progress": False}
@@ -73,9 +73,11 @@ def test_a_recipe_may_be_given_as_such() -> None:
 def test_a_data_set_has_a_default_recipe(digits: tuple[Images, Images], arrays: Arrays) -> None:
     assert set(DEFAULT_RECIPES) <= set(SETS)
     assert set(DEFAULT_RECIPES.values()) <= set(RECIPES)
-    assert default_recipe("cifar10") == default_recipe((replace(digits[0], name="cifar10"), digits[1])) == "fast-cifar"
-    assert default_recipe("mnist-mini") == default_recipe(digits) == "mini"
-    assert default_recipe(arrays) == default_recipe("folder:photos") == "mini"
+    assert (
+        _default_recipe("cifar10") == _default_recipe((replace(digits[0], name="cifar10"), digits[1])) == "fast-cifar"
+    )
+    assert _default_recipe("mnist-mini") == _default_recipe(digits) == "mini"
+    assert _default_recipe(arrays) == _default_recipe("folder:photos") == "mini"
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from cyclopts import App, Parameter
+from cyclopts import App, Parameter, Token
 
 from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.error import InputError
@@ -17,6 +18,17 @@ from rkcnn.error import InputError
 app = App(name="data", help="Data sets: list them, fetch one, look at one.")
 
 FromSources = Annotated[Sources, Parameter(name="*")]
+
+
+def read_whole_number(_: Any, tokens: Sequence[Token]) -> int:
+    """Return an option's text as a whole number; by itself Cyclopts would round 0.2 to 0."""
+    text = tokens[0].value
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
+        raise ValueError(f"{text} is not a whole number")
+    return int(text)
+
+
+WholeNumber = Annotated[int, Parameter(converter=read_whole_number)]
 OwnImages = Annotated[OwnOptions, Parameter(name="*")]
 
 
@@ -84,7 +96,7 @@ def show(
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
     part: str = "train",
-    validation: int = 0,
+    validation: WholeNumber = 0,
     sources: FromSources = Sources(),  # noqa: B008 (frozen)
     own: OwnImages = OwnOptions(),  # noqa: B008 (frozen)
 ) -> None:
@@ -97,7 +109,7 @@ def show(
     output
         The PNG file to write.
     part
-        Train, test or validation.
+        The part to show: train, test or validation.
     validation
         Number of images set apart from the training set, by a fixed permutation.
     """

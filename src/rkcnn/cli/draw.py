@@ -8,14 +8,14 @@ from typing import Annotated
 from cyclopts import Parameter
 
 
-def draw(name: str, /, *, out: Annotated[Path, Parameter(name=["--out", "-o"])]) -> None:
+def draw(name: str, /, *, output: Annotated[Path, Parameter(name=["--output", "-o"])]) -> None:
     """Draw one time-step of a network, its stages and what each of them reads, as an SVG file.
 
     Parameters
     ----------
     name
         A network, as in RKCNN-I-3@k=32.
-    out
+    output
         The file to write, as in step.svg.
     """
     from rkcnn.disk import write_atomically
@@ -25,10 +25,10 @@ def draw(name: str, /, *, out: Annotated[Path, Parameter(name=["--out", "-o"])])
     from rkcnn.model.published.originals import ORIGINALS, find_original
     from rkcnn.model.spec import parse
 
-    if not out.name.lower().endswith(".svg"):
-        raise InputError(f"can't draw to {out}; the picture is an SVG, so give a file that ends in .svg")
-    if not out.parent.is_dir():
-        raise InputError(f"can't draw to {out}: there is no folder {out.parent}; name one that exists")
+    if not output.name.lower().endswith(".svg"):
+        raise InputError(f"can't draw to {output}; the picture is an SVG, so give a file that ends in .svg")
+    if not output.parent.is_dir():
+        raise InputError(f"can't draw to {output}: there is no folder {output.parent}; name one that exists")
     original = find_original(name)
     if original is not None and not original.same_as:
         drawn = ", ".join(known.name for known in ORIGINALS.values() if known.same_as)
@@ -38,5 +38,5 @@ def draw(name: str, /, *, out: Annotated[Path, Parameter(name=["--out", "-o"])])
         )
     spec = parse(original.same_as if original else name)
     picture = to_svg(step_diagram(spec))
-    write_atomically(out, picture.encode(), "name another file")
-    print(f"{out}: one time-step of {spec}")
+    write_atomically(output, picture.encode(), "name another file")
+    print(f"{output}: one time-step of {spec}")

@@ -142,4 +142,4 @@ def save_pictures(metrics: Metrics, images: Images, network: str, folder: Path) 
 
 
 def _caption(mistake: Mistake, classes: tuple[str, ...]) -> str:
-    return f"{classes[mistake.label][:9]} as {classes[mistake.taken_for][:9]} {100 * mistake.probability:.0f} %"
+    return f"{classes[mistake.label][:9]} as {classes[mistake.taken_for][:9]}, {100 * mistake.probability:.0f} %"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from rkcnn.cli.data import FromSources
+from rkcnn.cli.data import FromSources, WholeNumber
 from rkcnn.data.options import Sources
 from rkcnn.error import InputError, with_flags
 
@@ -30,7 +30,7 @@ def reproduce(
     /,
     *,
     rows: str = "*",
-    seeds: int | None = None,
+    seeds: WholeNumber | None = None,
     preset: str = "paper",
     out: Path = Path("runs"),
     plan: Annotated[bool, Parameter(negative=(), show_default=False)] = False,

@@ -88,9 +88,9 @@ def suggest_next(result: Result, folder: Path) -> Iterator[str]:
     """Yield commands to try next, each with what it is for."""
     other = "ResNet@k=32" if result.run.spec != "ResNet@k=32" else "RKCNN-R-2@k=32"
     ideas = [(f"rkcnn evaluate {quote(str(folder))}", "what it gets wrong, and how sure it is")]
-    if result.run.data == "mnist-mini":
-        ideas.append((f"rkcnn train {other}", "another network, trained in the same way"))
     out = folder.parents[3]  # a run's name is four folders deep
+    if (result.run.data, str(result.run.recipe), out) == ("mnist-mini", "mini", Path("runs")):
+        ideas.append((f"rkcnn train {other}", "another network, trained in the same way"))
     ideas.append((f"rkcnn runs --from {quote(str(out))}" if out != Path("runs") else "rkcnn runs", "all results"))
     for i, (command, purpose) in enumerate(ideas):
         yield f"{'' if i else 'next':9} {command}  # {purpose}"

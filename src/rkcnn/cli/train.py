@@ -11,7 +11,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from rkcnn.cli import CLOSED_PIPE
-from rkcnn.cli.data import FromSources, OwnImages
+from rkcnn.cli.data import FromSources, OwnImages, WholeNumber
 from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.error import InputError
 
@@ -24,11 +24,11 @@ def train(
     /,
     *,
     data: str = "mnist-mini",
-    recipe: str = "mini",
+    recipe: str | None = None,
     set_: Annotated[list[str] | None, Parameter(negative=())] = None,
-    seed: int = 0,
-    seeds: int = 1,
-    validation: int = 0,
+    seed: WholeNumber = 0,
+    seeds: WholeNumber = 1,
+    validation: WholeNumber = 0,
     device: str = "auto",
     engine: str = "auto",
     out: Path = Path("runs"),
@@ -46,7 +46,8 @@ def train(
     data
         A name of `rkcnn data list`, or your own images: folder:PATH or npz:PATH.
     recipe
-        How to train: mini, paper-mnist, paper-cifar, paper-svhn, fast-mnist, fast-cifar, fast-svhn or smoke.
+        How to train: mini, paper-mnist, paper-cifar, paper-svhn, fast-mnist, fast-cifar, fast-svhn or smoke. By default
+        the fast recipe of the data set, and mini for mnist-mini and your own images.
     set_
         Change a field of the recipe, for example --set epochs=5 --set lr=0.05.
     seed
@@ -66,9 +67,9 @@ def train(
     json_
         Print the results as a JSON list on standard output, and progress on standard error.
     """
-    from rkcnn.fit.recipe import find_recipe
+    from rkcnn.fit.recipe import default_recipe, find_recipe
 
-    chosen = find_recipe(recipe, parse_changes(set_ or []))
+    chosen = find_recipe(recipe or default_recipe(data), parse_changes(set_ or []))
     if not 0 <= seed < 1 << 63:
         raise InputError(f"--seed {seed} given; a seed is a whole number from 0 to 2^63 - 1")
     if not 1 <= seeds <= MOST_SEEDS:

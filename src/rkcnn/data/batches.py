@@ -55,7 +55,10 @@ class Batches:
         if not isinstance(seed, int) or not 0 <= seed < 2**63:
             raise InputError(f"seed {seed!r} must be a whole number from 0 to {2**63 - 1}")
         if drop_last and size > len(images):
-            raise InputError(f"a batch of {size} with the last one dropped leaves none of {len(images)} images")
+            raise InputError(
+                f"a batch of {size} given for {len(images)} training images, and incomplete batches are dropped; "
+                "choose a smaller batch or keep incomplete ones (recipe fields batch=16, drop_last=off)"
+            )
         self.images, self.size, self.seed = images, size, seed
         self.augmentation, self.shuffle, self.drop_last = augmentation, shuffle, drop_last
         self.rank, self.world, self.device = rank, world, torch.device(device)

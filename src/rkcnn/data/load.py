@@ -37,6 +37,11 @@ def load(
         training, test = _open(name, folder, description, tuple(description.classes), statistics, coarse=False)
         return replace(training, own=own), replace(test, own=own)
     data = find_set(name)
+    for option, given in (("size", own.size), ("split", own.split), ("skip_bad", own.skip_bad or None)):
+        if given is not None:
+            raise InputError(
+                f"`{option}={given}` given with {name}; it is for your own images, folder:PATH or npz:PATH"
+            )
     if not data.decoded:
         return _load_bundled(data)
     folder, description = fetch_set(data, sources, progress)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
@@ -35,7 +35,7 @@ class Metrics:
     confusion: tuple[tuple[int, ...], ...]  # [i][j] counts images of class i taken for class j
     nll: float  # mean negative log-likelihood
     ece: float  # expected calibration error
-    worst: tuple[Mistake, ...]  # all mistakes, those with the highest probability first
+    worst: tuple[Mistake, ...] = field(repr=False)  # all mistakes, those with the highest probability first
 
     def as_dict(self) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}

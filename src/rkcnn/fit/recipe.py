@@ -187,6 +187,23 @@ _ALL = (paper_mnist(), paper_cifar(), paper_svhn(), mini(), fast_mnist(), fast_c
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ALL}
 
 
+DEFAULT_RECIPES = {
+    "mnist": "fast-mnist",
+    "fashion-mnist": "fast-mnist",
+    "cifar10": "fast-cifar",
+    "cifar100": "fast-cifar",
+    "cifar100-coarse": "fast-cifar",
+    "svhn": "fast-svhn",
+    "svhn+extra": "fast-svhn",
+}
+"""The recipe for each data set where none is asked for; `mini` for all others."""
+
+
+def default_recipe(data: str) -> str:
+    """Return the name of the recipe for a data set where none is asked for."""
+    return DEFAULT_RECIPES.get(data, "mini")
+
+
 def find_recipe(name: str, changes: dict[str, str] | None = None) -> Recipe:
     """Return a named recipe with some of its fields changed, each given as text."""
     if name not in RECIPES:

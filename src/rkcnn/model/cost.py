@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 from torch.utils.hooks import RemovableHandle
 
+from rkcnn.error import InputError
 from rkcnn.model.frame import Readout
 from rkcnn.model.period import PaperSolveCost, Period
 
@@ -48,6 +49,11 @@ def cost(network: nn.Module, size: int | tuple[int, int] | None = None) -> Cost:
     `size` is the height and width of the image, as one number or two. Without it the image is that of the paper's
     data with as many channels: 28 for one channel (MNIST), else 32 (SVHN and CIFAR).
     """
+    if not isinstance(network, nn.Module) or not isinstance(getattr(network, "channels", None), int):
+        raise InputError(
+            f"a {type(network).__name__} given; cost counts networks that `rkcnn.create_model` made; give one, or the "
+            "`network` of a trained classifier"
+        )
     copied = copy.deepcopy(network).to("meta", torch.float32).train().requires_grad_()
     image = meta_image(copied, size)
     flops, paper, saved = FlopCounterMode(display=False), PaperCounter(), SavedTensors(copied)

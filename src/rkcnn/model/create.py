@@ -12,6 +12,7 @@ from rkcnn.model.published.network import Published
 from rkcnn.model.published.originals import ORIGINALS, find_original
 from rkcnn.model.spec import parse
 
+INITS = ("frame", "torch", "he")
 LARGEST = 1_000_000  # classes, and channels of an image
 
 
@@ -30,6 +31,8 @@ def create_model(
         )
     if not 0 <= dropout < 1:
         raise InputError(f"{name}: dropout {dropout} given; it must be at least 0 and below 1")
+    if init not in INITS:
+        raise InputError(f"{name}: init {init!r} given; it is one of {', '.join(INITS)}")
     original = find_original(name)
     network: Network | Published
     if original is not None and original.network:

@@ -150,6 +150,8 @@ class _Flattened:
 def _check(method: str, y0: Tensor, times: Tensor, tol: float, adjoint: bool) -> None:
     if method not in SOLVERS:
         raise InputError(f"no method {method!r}; methods are {', '.join(SOLVERS)}")
+    if not isinstance(y0, Tensor):
+        raise InputError(f"y0 of type {type(y0).__name__} given; it must be a tensor, as in torch.tensor([1.0])")
     if not y0.is_floating_point() or y0.numel() == 0:
         raise InputError(f"y0 of {y0.dtype} with {y0.numel()} elements given; it must hold floating-point numbers")
     if not tol > 0:

@@ -14,7 +14,7 @@ from torch import Tensor
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
 from rkcnn.data.options import OwnOptions
-from rkcnn.data.own_images import PREFIXES, choose_test
+from rkcnn.data.own_images import choose_test
 from rkcnn.data.progress import Progress
 from rkcnn.error import InputError
 
@@ -50,8 +50,6 @@ def load_images(
     """
     if isinstance(data, str):
         own = OwnOptions(size, split, skip_bad)
-        if own != OwnOptions() and not data.startswith(PREFIXES):
-            raise InputError(f"size, split or skip_bad given with {data}; they are for folder:PATH and npz:PATH")
         return load(data, own=own, progress=Progress(sys.stderr if progress else None))
     if not isinstance(data, (tuple, list)) or len(data) != 2:
         raise InputError(f"data of type {type(data).__name__} given; give {FORMS}")

@@ -9,7 +9,7 @@ from typing import Any, TypedDict, Unpack
 
 from rkcnn.data.images import Images
 from rkcnn.error import InputError, did_you_mean
-from rkcnn.fit.recipe import Recipe, find_recipe
+from rkcnn.fit.recipe import Recipe, default_recipe, find_recipe
 from rkcnn.record.run import Run
 from rkcnn.run.observer import Observer
 from rkcnn.run.side_by_side import Execution, train_side_by_side
@@ -18,17 +18,6 @@ from rkcnn.run.train import check_network
 from rkcnn.use.images import Data, load_images, name_of
 from rkcnn.use.progress import PrintedProgress
 from rkcnn.use.result import TrainingResult
-
-DEFAULT_RECIPES = {
-    "mnist": "fast-mnist",
-    "fashion-mnist": "fast-mnist",
-    "cifar10": "fast-cifar",
-    "cifar100": "fast-cifar",
-    "cifar100-coarse": "fast-cifar",
-    "svhn": "fast-svhn",
-    "svhn+extra": "fast-svhn",
-}
-"""The recipe for each data set where none is asked for; `mini` for all others."""
 
 
 class RecipeFields(TypedDict, total=False):
@@ -103,9 +92,11 @@ def train(
         )
     if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 1 << 63:
         raise InputError(f"`seed={seed!r}` given; a seed is a whole number from 0 to 2^63 - 1")
+    if isinstance(validation, bool) or not isinstance(validation, Integral) or validation < 0:
+        raise InputError(f"`validation={validation!r}` given; it is a number of images, as in `validation=2000`")
     changes = {"epochs": epochs, "batch": batch, "lr": lr, **recipe_fields}
     given = {name: value for name, value in changes.items() if value is not None}
-    chosen = change_recipe(default_recipe(data) if recipe is None else recipe, given)
+    chosen = change_recipe(_default_recipe(data) if recipe is None else recipe, given)
     training, test = load_images(data, size=size, split=split, skip_bad=skip_bad, progress=progress)
     if validation:
         training, test = training.split(validation)
@@ -121,11 +112,10 @@ def train(
     return TrainingResult(result, execution.out / run.folder)
 
 
-def default_recipe(data: Data) -> str:
-    """Return the name of the recipe for a data set where none is asked for."""
+def _default_recipe(data: Data) -> str:
     match data:
         case str(name) | (Images(name=name), Images()):
-            return DEFAULT_RECIPES.get(name, "mini")
+            return default_recipe(name)
     return "mini"
 
 
