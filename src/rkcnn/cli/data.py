@@ -136,7 +136,7 @@ def _list_sources(name: str) -> str:
     hosts = dict.fromkeys(mirror.split("/")[2] for packaging in PACKAGINGS[name] for mirror in packaging.mirrors)
     if not hosts:
         return "this package"
-    return ", ".join([*packages, *(f"{host} (never seen working)" for host in hosts)])
+    return ", ".join([*packages, *(f"{host} (untested)" for host in hosts)])
 
 
 @contextmanager
