@@ -47,7 +47,7 @@ def test_help_names_every_command(rkcnn: Run, arguments: tuple[str, ...]) -> Non
     code, out, _ = rkcnn(*arguments)
     assert code == 0
     assert "Runge–Kutta" in out
-    assert "Without arguments: MNIST digits, about two minutes." in out
+    assert "Without arguments: MNIST digits, about two" in out
     assert all(
         command in out for command in ("train", "evaluate", "runs", "memory", "models", "describe", "draw", "data")
     )

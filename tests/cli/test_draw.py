@@ -21,7 +21,7 @@ def test_the_file_is_a_picture_and_the_same_each_time(rkcnn: Run, tmp_path: Path
     first, second = tmp_path / "step.svg", tmp_path / "again.SVG"
     code, out, err = rkcnn("draw", "rkcnn-i-3@k=32", "-o", str(first))
     assert (code, out, err) == (0, f"{first}: one time-step of RKCNN-I-3@k=32\n", "")
-    assert rkcnn("draw", "RKCNN-I-3@k=32", "--out", str(second))[0] == 0
+    assert rkcnn("draw", "RKCNN-I-3@k=32", "--output", str(second))[0] == 0
     assert first.read_bytes() == second.read_bytes()
     assert {path.name for path in tmp_path.iterdir()} == {first.name, second.name}
     assert ElementTree.parse(first).getroot().tag == "{http://www.w3.org/2000/svg}svg"

@@ -34,7 +34,7 @@ def test_a_table_what_it_shows_and_what_it_cant(tmp_path: Path) -> None:
     assert "| pre-act ResNet | 52,234 | 0.33 (0.372 ± 0.031) |" in text
     assert "(an inference: the paper doesn't say, and its public training code, which does so, is for CIFAR" in text
     assert "our means are +0.004 to +0.028 points from the paper's over 5 networks. By Welch's test" in text
-    assert "with Holm's correction, none of them is_significant. The 95 % intervals are within -0." in text
+    assert "with Holm's correction, none of them separates. The 95 % intervals are within -0." in text
     assert "without any step" not in text, "Identity was not run, so there is nothing to explain"
     assert (
         "  - err more: pre-act ResNet (bottleneck) (+0.182, +0.143 to +0.220), "
@@ -88,7 +88,7 @@ def test_the_bullets(tmp_path: Path) -> None:
     against_paper, among, limits = (line for line in readme(tmp_path).splitlines() if line.startswith("- "))
     assert against_paper == (
         "- At best epochs our means are +0.004 to +0.028 points from the paper's over 5 networks; Welch's test with "
-        "Holm's correction is_significant none of them."
+        "Holm's correction separates none of them."
     )
     assert among == (
         "- After the last epoch, of 4 networks 2 (pre-act ResNet (bottleneck), pre-act ResNet) err more than RKCNN-R-2 "
@@ -140,7 +140,7 @@ def test_what_differs_from_the_paper_is_named_with_its_interval(tmp_path: Path) 
     errors = (0.0062, 0.0064, 0.0063, 0.0061, 0.0065)
     put_records(tmp_path, {"ResNet@k=32": errors, "RKCNN-R-2@k=32": (0.0033, 0.0035)})
     text = page(tmp_path)
-    assert "1 of them is_significant: pre-act ResNet (+0.238, +0." in text
+    assert "1 of them separates: pre-act ResNet (+0.238, +0." in text
     ours = [100 * error - 0.02 for error in errors]
     oracle = stats.ttest_ind_from_stats(fmean(ours), stdev(ours), 5, 0.372, 0.031, 5, equal_var=False)
     sample = welch_from_samples(Sample.of(ours), Sample(0.372, 0.031, 5, 0.33))

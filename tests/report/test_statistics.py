@@ -81,7 +81,7 @@ def test_no_spread_at_all_is_no_certainty() -> None:
 @given(FEW, FEW)
 def test_permutation_is_scipys(a: list[int], b: list[int]) -> None:
     assume(len(a) > 1 and len(b) > 1)  # scipy takes no fewer
-    theirs = stats.permute(
+    theirs = stats.permutation_test(
         (np.array(a, float), np.array(b, float)),
         lambda x, y, axis: np.abs(np.mean(x, axis) - np.mean(y, axis)),
         n_resamples=inf,

@@ -29,13 +29,3 @@ def test_the_first_is_collected_and_the_second_interrupts(number: signal.Signals
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), number)
     assert signal.getsignal(number) == before
-
-
-def test_an_ignored_ctrl_c_stays_ignored() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with stop_signals() as received:
-        os.kill(os.getpid(), signal.SIGINT)
-        assert received == []
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert received == ["SIGTERM"]
-    assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN

@@ -86,5 +86,5 @@ def test_what_cant_be_evaluated_gets_one_sentence(trained: TrainingResult, array
         evaluate(trained, (x[:, 2:], y))
     with pytest.raises(InputError, match="labels up to 10 given; the network has 10 classes"):
         evaluate(trained, (x, y + 1))
-    with pytest.raises(InputError, match="given with mnist-mini; they are for folder:PATH"):
+    with pytest.raises(InputError, match="given with mnist-mini; it is for your own images"):
         evaluate(trained, "mnist-mini", size=4)

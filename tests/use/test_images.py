@@ -137,7 +137,7 @@ X, Y = np.zeros((4, 5, 5), np.uint8), np.arange(4)
         (((X, Y), (X, Y)), {"split": 0.2}, "have a test set already"),
         (((X, Y), (X, Y)), {"size": 32}, "given with arrays, which are not resized"),
         (X, {"size": 32}, "data of type ndarray given; give a name such as"),
-        ("mnist", {"size": 32}, "given with mnist; they are for folder:PATH and npz:PATH"),
+        ("mnist", {"size": 32}, "`size=32` given with mnist; it is for your own images"),
         (X, {}, "data of type ndarray given; give a name such as"),
         (((X, Y), (X[:, :4], Y)), {}, r"1 x 5 x 5 and 1 x 4 x 5 .* must be alike"),
         (((X, Y), (X, Y, Y)), {}, "give two arrays, pixels and labels"),

@@ -102,7 +102,7 @@ def test_a_data_set_has_a_default_recipe(digits: tuple[Images, Images], arrays: 
         ({"engine": "warp"}, "engines are"),
         ({"validation": 10_000}, "give 1 to 9999"),
         ({"data": "mnst"}, "did you mean mnist"),
-        ({"size": 8}, "size, split or skip_bad given with mnist-mini"),
+        ({"size": 8}, "`size=8` given with mnist-mini; it is for your own images"),
     ],
 )
 def test_bad_settings_get_one_sentence_of_python(tmp_path: Path, settings: dict[str, Any], says: str) -> None:

@@ -18,7 +18,7 @@ def stop_signals() -> Iterator[list[str]]:
     """Collect the names of signals that ask to stop, so that a run can stop between two steps.
 
     A second signal raises KeyboardInterrupt at once. Outside the main thread, where Python allows no handlers, the
-    list stays empty. Where Ctrl-C is ignored, as in a shell's background job, it stays ignored.
+    list stays empty. Ctrl-C is received also where it was ignored: in a task of Ray, that is how it is cancelled.
     """
     received: list[str] = []
 
@@ -28,8 +28,7 @@ def stop_signals() -> Iterator[list[str]]:
         received.append(signal.Signals(number).name)
 
     in_main_thread = threading.current_thread() is threading.main_thread()
-    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-    numbers = (signal.SIGTERM, *(() if ignored else (signal.SIGINT,))) if in_main_thread else ()
+    numbers = (signal.SIGTERM, signal.SIGINT) if in_main_thread else ()
     before = {number: signal.signal(number, receive) for number in numbers}
     try:
         yield received
