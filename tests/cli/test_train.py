@@ -255,8 +255,6 @@ BAD = {
     "--validation 0.2": "--validation: 0.2 is not a whole number",
     "--seed 0.9": "--seed: 0.9 is not a whole number",
     "--seeds 1.9": "--seeds: 1.9 is not a whole number",
-    "--split 0.2": "--split 0.2 given with mnist-mini; it is for your own images",
-    "--size 16": "--size 16 given with mnist-mini; it is for your own images",
     "--set epoch=3": "a recipe has no field 'epoch' (did you mean epochs?)",
     "--set epochs": "--set epochs given; it takes FIELD=VALUE",
     "--set =3": "FIELD=VALUE",

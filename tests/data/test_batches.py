@@ -118,7 +118,7 @@ def test_the_set_is_never_written_to() -> None:
         ({"size": 0}, "positive multiple"),
         ({"size": 10, "world": 4}, "positive multiple of 4"),
         ({"size": 8, "world": 4, "rank": 4}, "give 0 to 3"),
-        ({"size": 102, "drop_last": True}, "leaves none"),
+        ({"size": 102, "drop_last": True}, "incomplete batches are dropped"),
         ({"size": 10, "seed": -1}, "seed -1 must be a whole number"),
         ({"size": 10, "seed": 2**63}, "must be a whole number from 0 to 9223372036854775807"),
         ({"size": 10, "seed": 0.5}, "seed 0.5 must be a whole number"),
