@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 import torch
@@ -11,11 +11,12 @@ from torch import Tensor
 
 from rkcnn.solvers.adams import adams
 from rkcnn.solvers.adaptive import adaptive
+from rkcnn.solvers.adjoint import adjoint
 from rkcnn.solvers.explicit import explicit
 from rkcnn.solvers.implicit import implicit
-from rkcnn.solvers.methods import dopri5, gauss2
-from rkcnn.solvers.solver_step import SolverStep, align, at_least_float32
-from solvers.problems import exact, field
+from rkcnn.solvers.methods import dopri5, gauss2, radau3, rk4_38
+from rkcnn.solvers.solver_step import Field, SolverStep, align, at_least_float32
+from solvers.problems import Counted, conv_field, exact, field
 
 
 @pytest.mark.parametrize(
@@ -77,3 +78,77 @@ def test_is_frozen_and_converged_by_default() -> None:
     assert step.converged is True
     with pytest.raises(dataclasses.FrozenInstanceError):
         step.iterations = 1  # type: ignore[misc]
+
+
+Parameters = tuple[Tensor, ...]
+SOLVERS: dict[str, Callable[[Field, Tensor, Parameters], Iterable[SolverStep]]] = {
+    "explicit": lambda f, y, _: explicit(f, y, rk4_38, 3),
+    "ab": lambda f, y, _: adams(f, y, 4),
+    "abm": lambda f, y, _: adams(f, y, 4, 0.5),
+    "adaptive": lambda f, y, _: adaptive(f, y, dopri5, 0.05),
+    "adaptive per image": lambda f, y, _: adaptive(f, y, dopri5, 0.05, per_image=True),
+    "implicit": lambda f, y, p: implicit(f, y, radau3, p, steps=2, tol=0.05),
+    "adjoint": lambda f, y, p: [adjoint(lambda g, x, start, end: explicit(g, x, rk4_38, 3, start, end), f, y, p)],
+}
+named = pytest.mark.parametrize("solve", list(SOLVERS.values()), ids=list(SOLVERS))
+
+
+def run(
+    solve: Callable[[Field, Tensor, Parameters], Iterable[SolverStep]], enabled: bool, given: torch.dtype
+) -> tuple[list[SolverStep], Counted, list[Tensor], set[torch.dtype]]:
+    conv, f = conv_field()
+    returned: set[torch.dtype] = set()
+
+    def watched(t: float | Tensor, y: Tensor) -> Tensor:
+        slope = f(0.0, y)  # without t, whose float32 tensor would at_least_float32 the slope of an adaptive solver
+        returned.add(slope.dtype)
+        return slope
+
+    counted = Counted(watched)
+    y = torch.randn(3, 4, 5, 5, generator=torch.Generator().manual_seed(1)).to(given)
+    with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+        taken = list(solve(counted, y, tuple(conv.parameters())))
+    taken[-1].y.square().mean().backward()
+    grads = [p.grad for p in conv.parameters() if p.grad is not None]
+    return taken, counted, grads, returned
+
+
+@named
+@pytest.mark.parametrize("given", [torch.float32, torch.bfloat16])
+def test_solver_arithmetic_stays_float32(
+    solve: Callable[[Field, Tensor, Parameters], Iterable[SolverStep]], given: torch.dtype
+) -> None:
+    taken, counted, grads, returned = run(solve, True, given)
+    assert returned == {torch.bfloat16}  # in the backward solve too: it remembers autocast
+    assert counted.dtypes == {torch.float32}
+    for step in taken:
+        assert step.y.dtype == torch.float32
+        assert {x.dtype for x in step.increments} == {torch.float32}
+        assert step.residual is None or step.residual.dtype == torch.float32
+    exactly, _, full, _ = run(solve, False, given)
+    torch.testing.assert_close(taken[-1].y, exactly[-1].y, rtol=0, atol=0.03)
+    assert len(grads) == len(full) == 2
+    for low, high in zip(grads, full, strict=True):
+        torch.testing.assert_close(low, high, rtol=0, atol=0.03 * float(high.abs().max()))
+
+
+def test_the_gradient_solve_asks_for_no_more_than_bf16_can_give() -> None:
+    """It asked for 1e-4, never got it, and spent its whole budget of products on every step."""
+    conv, f = conv_field(16)
+    y, weights = torch.randn(2, 4, 16, 12, 12)
+    with torch.autocast("cpu", torch.bfloat16):
+        taken = list(implicit(f, y, radau3, tuple(conv.parameters()), steps=2, tol=0.5))
+    (taken[-1].y * weights).sum().backward()
+    for step in taken:
+        assert step.backward is not None
+        assert bool(step.backward.converged)
+        assert step.backward.products < 15
+
+
+def test_weights_cast_in_a_solve_still_take_a_gradient_afterwards() -> None:
+    """Autocast caches its casts; one made without a graph must not serve the layers that follow."""
+    conv, f = conv_field()
+    with torch.autocast("cpu", torch.bfloat16):
+        *_, step = implicit(f, torch.randn(2, 4, 5, 5), radau3, tuple(conv.parameters()), tol=0.05)
+        f(0.0, step.y.detach()).sum().backward()
+    assert all(p.grad is not None for p in conv.parameters())

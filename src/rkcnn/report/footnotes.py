@@ -8,8 +8,7 @@ from statistics import fmean
 from rkcnn.evaluation.binomial import sampling_error, wilson
 from rkcnn.evaluation.nvidia_smi import MIB
 from rkcnn.report.compare import Comparison
-from rkcnn.report.costs import NAMES, CostCheck
-from rkcnn.report.memory import is_measured, is_printed
+from rkcnn.report.costs import NAMES, CostCheck, is_measured, is_printed
 from rkcnn.report.results import ResultTable
 from rkcnn.report.sentences import percent, say_paper_counts
 

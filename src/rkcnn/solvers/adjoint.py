@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from rkcnn.solvers.autocast import Autocast
-from rkcnn.solvers.solver_step import BackwardStats, Field, SolverStep, Time, align, at_least_float32
+from rkcnn.solvers.solver_step import Autocast, BackwardStats, Field, SolverStep, Time, align, at_least_float32
 
 Integrator = Callable[[Field, Tensor, float, float], Iterator[SolverStep]]
 """integrator(f, y, start, end): a solver with all other settings filled in."""

@@ -11,10 +11,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from rkcnn.solvers.anderson import FixedPoint, fixed_point
-from rkcnn.solvers.autocast import Autocast
 from rkcnn.solvers.batch_reducer import LOCAL, BatchReducer
 from rkcnn.solvers.explicit import combine
-from rkcnn.solvers.solver_step import BackwardStats, Field, SolverStep, align, at_least_float32
+from rkcnn.solvers.solver_step import Autocast, BackwardStats, Field, SolverStep, align, at_least_float32
 from rkcnn.solvers.tableau import Tableau
 
 GRADIENT_TOL = 1e-4  # of the backward solve, unless the forward one is tighter: a coarse gradient misleads

@@ -1,8 +1,9 @@
-"""The result of one time-step, as every solver yields it."""
+"""The result of one time-step, as every solver yields it, and the autocast settings that its backward pass restores."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -49,3 +50,24 @@ def at_least_float32(y: Tensor) -> Tensor:
 def align(values: Tensor, y: Tensor) -> Tensor:
     """Reshape one value for the batch, or one for each image, so that it broadcasts against the state y."""
     return values.reshape(-1, *[1] * (y.dim() - 1))
+
+
+class Autocast:
+    """Remembers whether and how autocast is enabled on a kind of device; the meta device has none."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self.available = torch.amp.is_autocast_available(device)
+        self.enabled = self.available and torch.is_autocast_enabled(device)
+        self.dtype = torch.get_autocast_dtype(device) if self.enabled else None
+
+    @property
+    def eps(self) -> float:
+        """The relative precision that autocast leaves to f; 0 where it is off."""
+        return torch.finfo(self.dtype).eps if self.dtype is not None else 0.0
+
+    def restore(self) -> AbstractContextManager[object]:
+        """Return a context in which autocast is as it was."""
+        if not self.available:
+            return nullcontext()
+        return torch.autocast(self.device, dtype=self.dtype, enabled=self.enabled)

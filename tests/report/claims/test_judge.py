@@ -10,8 +10,18 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from report.records import put_records
+from rkcnn.model.create import create_model
+from rkcnn.record.tables import TABLES
 from rkcnn.report.claims.claims import CLAIMS, Claim, Kind, Pair
-from rkcnn.report.claims.judge import CORRECTION, judge, judge_claims, list_verdicts, speaks_of
+from rkcnn.report.claims.judge import (
+    CORRECTION,
+    COUNTED_PARAMETERS,
+    judge,
+    judge_claims,
+    judge_share,
+    list_verdicts,
+    speaks_of,
+)
 from rkcnn.report.results import read_records
 from rkcnn.report.statistics import Sample
 
@@ -241,3 +251,27 @@ def test_one_line_a_claim_and_one_for_the_untested(tmp_path: Path) -> None:
     assert lines[3].startswith("supported so far (1 of 4 comparisons): the bottleneck doesn't help ResNet (1 tested")
     assert lines[3].endswith("34.86 K against 52.23 K on MNIST).")  # its caveat
     assert lines[-1].startswith("not yet tested: RKCNN errs less than every numerical model on MNIST when")
+
+
+(CLAIM,) = (claim for claim in CLAIMS if claim.kind == "share")
+
+
+def test_shares_of_parameters() -> None:
+    found = judge_share(CLAIM, COUNTED_PARAMETERS)
+    assert found.heading == "close (19.6 to 37.6 % as counted)"
+    assert "prints 0.22 M for networks of 208,266" in found.why
+    assert judge_share(CLAIM, {**COUNTED_PARAMETERS, "RKCNN-I-2@k=32": 120_000}).verdict == "contradicted"
+
+
+def test_the_claimed_percentages_support_it() -> None:
+    params = {**COUNTED_PARAMETERS, "RKNet-64": 220_000, "ODENet-64": 220_000, "RKCNN-E-2@k=32": 60_000}
+    assert judge_share(CLAIM, params).heading == "supported (21.2 to 35.6 % as counted)"
+
+
+def test_every_network_of_the_table_is_counted() -> None:
+    assert tuple(COUNTED_PARAMETERS) == TABLES["sota-mnist"].specs
+
+
+@pytest.mark.parametrize("name", COUNTED_PARAMETERS)
+def test_the_networks_have_so_many(name: str) -> None:
+    assert sum(weight.numel() for weight in create_model(name, channels=1).parameters()) == COUNTED_PARAMETERS[name]

@@ -9,7 +9,7 @@ import pytest
 from footprints import put_memories
 from report.records import ERRORS, put_records, report_of, results_of
 from rkcnn.record.tables import TABLES
-from rkcnn.report import memory
+from rkcnn.report.costs import MEMORY_HEADS
 from rkcnn.report.page.table import Grid, PageLine, lay_out, lay_out_memory, list_facts
 
 REFERENCE = "against RKCNN-R-2 k=32"
@@ -110,7 +110,7 @@ def test_memory_is_a_table_of_its_own(tmp_path: Path) -> None:
     put_memories(tmp_path, {"Identity@k=32": 612, "ResNet@k=32": 620})
     found = lay_out_memory(report_of(tmp_path))
     assert found
-    assert heads(found) == ["network", *memory.HEADS]
+    assert heads(found) == ["network", *MEMORY_HEADS]
     cells = {line.spec: line.cells for line in found.lines}
     assert [(cell.text, cell.value) for cell in cells["ResNet@k=32"]] == [
         ("767", 767), ("620", 620), ("+8", 8), ("2", 2), ("0.75", 0.75),

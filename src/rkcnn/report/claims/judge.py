@@ -11,11 +11,24 @@ from rkcnn.data.sets import SETS
 from rkcnn.evaluation.binomial import sampling_error
 from rkcnn.record.tables import TABLES
 from rkcnn.report.claims.claims import CLAIMS, Claim, Key, Pair
-from rkcnn.report.claims.parameter_share import COUNTED, judge_share
 from rkcnn.report.claims.verdict import Finding, JudgedClaim, Verdict, tally
 from rkcnn.report.paper import printed_sample
 from rkcnn.report.results import Records, build_result_table
 from rkcnn.report.statistics import Difference, Sample, correct_by_holm, is_significant, welch_from_samples
+
+COUNTED_PARAMETERS = {
+    "RKNet-64": 208_266,
+    "ODENet-64": 208_266,
+    "SONODE-64": 283_658,
+    "RKCNN-E-2@k=32": 55_498,
+    "RKCNN-I-2@k=32": 78_410,
+    "RKCNN-R-2@k=32": 78_410,
+}
+"""The parameters of the networks of the sota-mnist table; a test counts them again."""
+
+CLAIMED_SHARE = 21, 36  # percent
+ROUNDED_SHARE = (0.055 / 0.285, 0.065 / 0.275), (0.075 / 0.225, 0.085 / 0.215)
+"""Where the two ends may be when the printed cells behind them, 0.06 / 0.28 and 0.08 / 0.22, are read as rounded."""
 
 CORRECTION = (
     "Each claim is judged from all tables that have results by this recipe, whether they are shown here or not. It is "
@@ -46,7 +59,7 @@ def judge(
     claim: Claim,
     errors: Mapping[Key, Sample],
     diverged: Mapping[Key, str] | None = None,
-    params: Mapping[str, int] = COUNTED,
+    params: Mapping[str, int] = COUNTED_PARAMETERS,
 ) -> JudgedClaim:
     """Judge a claim from errors by (table, network), and one about parameters from `params` by network on MNIST.
 
@@ -201,3 +214,26 @@ def _say_missing(
             parts.append(f"{table} (fewer than 2 runs of {', '.join(lacking)})" if begun else table)
     if parts:
         yield f"not yet tested: {', '.join(parts)}"
+
+
+def judge_share(claim: Claim, params: Mapping[str, int]) -> JudgedClaim:
+    """Judge "21~36 %": the RKCNNs' share of their published rivals' parameters, from the smallest to the largest.
+
+    `supported` when both ends, in whole percent, are the claimed ones; `close` when they are not, and the rounding of
+    the cells that the paper divides explains both; else `contradicted`.
+    """
+    ours = [params[name] for name in TABLES["sota-mnist"].specs if name.startswith("RKCNN-")]
+    rivals = [params[name] for name in TABLES["sota-mnist"].specs if not name.startswith("RKCNN-")]
+    ends = min(ours) / max(rivals), max(ours) / min(rivals)
+    verdict: Verdict = "contradicted"
+    if tuple(round(100 * end) for end in ends) == CLAIMED_SHARE:
+        verdict = "supported"
+    elif all(low <= end <= high for end, (low, high) in zip(ends, ROUNDED_SHARE, strict=True)):
+        verdict = "close"
+    low, high = (f"{100 * least:.0f} to {100 * most:.0f} %" for least, most in ROUNDED_SHARE)
+    counted = f"{100 * ends[0]:.1f} to {100 * ends[1]:.1f} % as counted"
+    why = (
+        f"we count {100 * ends[0]:.1f} to {100 * ends[1]:.1f} %; the paper divides cells printed to 0.01 M, whose "
+        f"rounding allows {low} for its lower end and {high} for its upper, and prints 0.22 M for networks of 208,266"
+    )
+    return JudgedClaim(claim, verdict, why, counted=counted)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rkcnn import __version__
 from rkcnn.disk import write_atomically
 from rkcnn.error import InputError
+from rkcnn.report.costs import memory_heading
 from rkcnn.report.figures.style import look_of
-from rkcnn.report.memory import memory_heading
 from rkcnn.report.page.inline_svg import inline_marker, inline_svg
 from rkcnn.report.page.table import lay_out, lay_out_memory
 from rkcnn.report.report import Report, TableReport

@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rkcnn.report import memory
 from rkcnn.report.compare import Comparison
-from rkcnn.report.costs import CostCheck, shorten
+from rkcnn.report.costs import MEMORY_HEADS, NONE, CostCheck, find_footprint, format_footprint, is_measured, shorten
 from rkcnn.report.paper import UNITS
 from rkcnn.report.report import TableReport
 from rkcnn.report.results import ResultTable, Row
@@ -74,7 +73,7 @@ def lay_out(part: TableReport) -> Grid:
     lines = []
     for i, (row, text) in enumerate(zip(results.rows, part.texts, strict=True)):
         comparison = comparisons.get(row.spec)
-        concluded = PageCell(memory.NONE)
+        concluded = PageCell(NONE)
         if part.comparisons:
             concluded = _conclude(results, row, comparison, len(references) > 1)
         cells = (concluded, _differ(comparison, results.decimals), *_list_errors(results, row, text))
@@ -92,14 +91,14 @@ def lay_out(part: TableReport) -> Grid:
 def lay_out_memory(part: TableReport) -> Grid | None:
     """Return what was measured of each row, in MiB; None where nothing was."""
     results = part.results
-    if not memory.is_measured(results):
+    if not is_measured(results):
         return None
     lines = []
     for i, row in enumerate(results.rows):
-        found = memory.find_footprint(results, row)
-        cells = map(PageCell, memory.format_footprint(found), found)
+        found = find_footprint(results, row)
+        cells = map(PageCell, format_footprint(found), found)
         lines.append(PageLine(i, row.spec, row.label, row.family, tuple(cells), done=row.memory is not None))
-    return _drop_empty((Head("network", False), *map(Head, memory.HEADS)), lines)
+    return _drop_empty((Head("network", False), *map(Head, MEMORY_HEADS)), lines)
 
 
 def list_facts(row: Row, digits: int) -> list[tuple[str, str]]:

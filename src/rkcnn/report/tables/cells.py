@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rkcnn.report.costs import CostCheck
-from rkcnn.report.memory import NONE, find_footprint, format_footprint
+from rkcnn.report.costs import NONE, CostCheck, find_footprint, format_footprint
 from rkcnn.report.results import ResultTable, Row
 from rkcnn.report.sentences import percent, signed
 from rkcnn.report.statistics import Sample
@@ -24,7 +23,7 @@ class RowText(NamedTuple):
     best: str  # lowest(mean±std), as the paper prints it
     last_difference: str
     best_difference: str
-    memory: tuple[str, ...]  # below memory.HEADS
+    memory: tuple[str, ...]  # below MEMORY_HEADS
 
 
 def write_row(results: ResultTable, row: Row, checks: tuple[CostCheck, CostCheck]) -> RowText:

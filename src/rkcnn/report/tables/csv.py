@@ -6,8 +6,7 @@ import csv
 import io
 
 from rkcnn.report.compare import Comparison
-from rkcnn.report.costs import CostCheck
-from rkcnn.report.memory import find_footprint
+from rkcnn.report.costs import CostCheck, find_footprint
 from rkcnn.report.report import TableReport
 from rkcnn.report.results import ResultTable, Row
 from rkcnn.report.statistics import Sample

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from rkcnn.report import memory
 from rkcnn.report.claims.judge import list_verdicts
 from rkcnn.report.claims.verdict import JudgedClaim
-from rkcnn.report.costs import NAMES, CostCheck
+from rkcnn.report.costs import MEMORY_HEADS, NAMES, CostCheck
 from rkcnn.report.report import TableReport
 from rkcnn.report.results import ResultTable
 from rkcnn.report.tables.cells import RowText, is_filled
@@ -43,7 +42,7 @@ def _lines(part: TableReport, claims: Sequence[JudgedClaim]) -> Iterator[str]:
         yield f"**{part.preset_warning}**"
     yield ""
     errors = ("paper", "ours, last epoch", "n", f"ours, {_best(part.results)}", "Δ last", "Δ best")
-    heads = ("network", "params", "FLOPs (paper's rule)", "costs", *errors, *memory.HEADS)
+    heads = ("network", "params", "FLOPs (paper's rule)", "costs", *errors, *MEMORY_HEADS)
     tagged = [f"{head} ({tag})" if tag and head.startswith("ours") else head for head in heads]
     yield from _table(tagged, [_cells(part, row) for row in part.texts])
     yield ""

@@ -7,8 +7,7 @@ from textwrap import wrap
 
 from rkcnn.report.claims.judge import list_verdicts
 from rkcnn.report.claims.verdict import JudgedClaim
-from rkcnn.report.costs import CostCheck
-from rkcnn.report.memory import footprint_of, format_footprint, is_measured, memory_heading
+from rkcnn.report.costs import CostCheck, footprint_of, format_footprint, is_measured, memory_heading
 from rkcnn.report.report import TableReport
 from rkcnn.report.tables.cells import is_filled
 
