@@ -26,7 +26,7 @@ def test_one_table_with_the_claims_that_speak_of_it(rkcnn: Run, tmp_path: Path) 
     assert (code, err) == (0, "")
     assert out.startswith("mnist: the paper's table on MNIST")
     assert "\nThe paper's claims\n- " in out
-    assert "\n- not separable (2 of 8 comparisons: 1 as claimed, 1 undecided): RKCNN-E errs more" in out
+    assert "\n- undecided (2 of 8 comparisons: 1 as claimed, 1 undecided): RKCNN-E errs more" in out
     code, out, _ = rkcnn("report", "sota-mnist", "--from", str(tmp_path))
     assert code == 0
     assert "the bottleneck" not in out

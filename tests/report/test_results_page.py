@@ -43,8 +43,8 @@ def test_a_table_what_it_shows_and_what_it_cant(tmp_path: Path) -> None:
     ) in text
     assert "![Differences of error from RKCNN-R-2 k=32, with their intervals](results.svg)" in text
     assert "Not run yet: RKNN (4th-order ERK)" in text
-    assert "| RKCNN-E errs more than -I and -R, everywhere | not separable (2 of 8 comparisons: 1 as claimed, 1" in text
-    assert "1 undecided) | not separable (6 as claimed, 2 undecided) |\n" in text
+    assert "| RKCNN-E errs more than -I and -R, everywhere | undecided (2 of 8 comparisons: 1 as claimed, 1" in text
+    assert "1 undecided) | undecided (6 as claimed, 2 undecided) |\n" in text
     assert "\n| 24 | 0 | unknown | 0123456789abcdef | unknown | unknown | NVIDIA H200 | eager |\n" in text
     assert page(tmp_path) == text
 

@@ -20,6 +20,7 @@ from rkcnn.record.tables import PRESETS, PaperTable, Table
 from rkcnn.report.paper import PrintedError, cells, printed_error
 from rkcnn.report.statistics import Sample
 
+CORRECTED = "corrected by hand"  # in notes about the record itself, which has no bearing on its errors
 OWN_REFERENCES = {"ablation": "RKCNN-I-2_2_2@k=120", "scaling": "RKCNN-I-2_2_2@k=80"}
 
 Records = Sequence[tuple[Path, Result]]
@@ -87,6 +88,11 @@ class Row:
         """What the records say about themselves, each note once."""
         found = (note for result in (*self.results, *self.diverged) for note in result.notes)
         return tuple(dict.fromkeys(found))
+
+    @property
+    def notes_on_errors(self) -> tuple[str, ...]:
+        """The notes that bear on the errors; the others say what was corrected in a record."""
+        return tuple(note for note in self.notes if CORRECTED not in note)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from rkcnn.record.tables import PRESETS, TABLES
 from rkcnn.report.claims.verdict import JudgedClaim
 from rkcnn.report.footnotes import NORMS, note_control, note_records, note_sampling
 from rkcnn.report.report import Report, TableReport, build_report
-from rkcnn.report.results import Records, build_result_table
+from rkcnn.report.results import CORRECTED, Records, build_result_table
 from rkcnn.report.sentences import (
     Statement,
     count,
@@ -26,7 +26,6 @@ from rkcnn.report.tables.markdown import short_table
 PAGE = Path("docs/results.md")  # from where the README lies
 PICTURE = Path("docs/results.svg")
 FIGURE = "forest"
-CORRECTED = "corrected by hand"  # a note with these words is about the record, and not shown in the README
 NO_RUNS = "No run of the paper's MNIST table by its own recipe has been published yet."
 WRITTEN = "<!-- rkcnn report --readme README.md writes this file from results/; a test says when it is stale. -->"
 
@@ -132,8 +131,8 @@ def _describe(report: Report, part: TableReport) -> Iterator[str]:
     yield "## The paper's claims"
     yield (
         "Judged from our last epochs and, by the same rules, from the means, deviations and numbers of runs that the "
-        'paper itself prints ([report.md](report.md) has the rules). "Not separable" says that so few runs can\'t '
-        "tell: it neither supports a claim nor speaks against it."
+        'paper itself prints ([report.md](report.md) has the rules). "Undecided" says that so few runs can\'t tell: it '
+        "neither supports a claim nor speaks against it."
     )
     heads = ("| claim | our runs | the paper's own numbers |", "|---|---|---|")
     yield "\n".join((*heads, *map(_write_claim, report.claims.get("paper", ()))))
@@ -165,7 +164,7 @@ def _list(statement: Statement) -> str:
 
 
 def _write_claim(judged: JudgedClaim) -> str:
-    caveat = f" ({judged.claim.caveat})" if judged.claim.caveat and judged.findings else ""
+    caveat = f" ({judged.caveat})" if judged.caveat else ""
     return f"| {judged.claim.short}{caveat} | {judged.heading} | {judged.by_paper or '-'} |"
 
 

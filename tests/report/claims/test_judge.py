@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from report.records import put_records
+from report.records import ERRORS, put_records
 from rkcnn.model.create import create_model
 from rkcnn.record.tables import TABLES
 from rkcnn.report.claims.claims import CLAIMS, Claim, Kind, Pair
@@ -45,17 +45,17 @@ def records_of(**errors: list[float]) -> Records:
     [
         ("better", LOW, HIGH, "supported"),
         ("better", HIGH, LOW, "contradicted"),
-        ("better", LOW, WIDE, "not separable"),
+        ("better", LOW, WIDE, "undecided"),
         ("alike", LOW, [0.0030, 0.0031, 0.0032], "supported"),
-        ("alike", LOW, WIDE, "not separable"),
-        ("alike", WIDE, WIDE, "not separable"),  # equal means, and nothing known
-        ("alike", LOW, [0.0035, 0.0036, 0.0037], "not separable"),  # they differ, perhaps by less than the margin
+        ("alike", LOW, WIDE, "undecided"),
+        ("alike", WIDE, WIDE, "undecided"),  # equal means, and nothing known
+        ("alike", LOW, [0.0035, 0.0036, 0.0037], "undecided"),  # they differ, perhaps by less than the margin
         ("alike", LOW, HIGH, "contradicted"),
         ("alike", HIGH, LOW, "contradicted"),
         ("no better", HIGH, LOW, "supported"),
         ("no better", LOW, [0.0030, 0.0031, 0.0032], "supported"),  # a gain that may be none, and below the margin
         ("no better", LOW, [0.00325, 0.00330, 0.00335], "contradicted"),  # below the margin, but a gain
-        ("no better", WIDE, LOW, "not separable"),
+        ("no better", WIDE, LOW, "undecided"),
         ("no better", LOW, HIGH, "contradicted"),
     ],
 )
@@ -77,7 +77,7 @@ def test_a_difference_is_told_in_points_with_its_interval() -> None:
 def test_one_against_decides_and_one_undecided_holds_up() -> None:
     claim = claim_of("better", (A, B), (A, C))
     assert judge(claim, records_of(a=LOW, b=HIGH, c=HIGH)).verdict == "supported"
-    assert judge(claim, records_of(a=LOW, b=HIGH, c=WIDE)).verdict == "not separable"
+    assert judge(claim, records_of(a=LOW, b=HIGH, c=WIDE)).verdict == "undecided"
     mixed = judge(claim, records_of(a=[0.0044, 0.0045, 0.0046], b=HIGH, c=LOW))
     assert mixed.verdict == "contradicted"
     assert mixed.heading == "contradicted (1 as claimed, 1 against)"
@@ -95,7 +95,7 @@ def test_usually_goes_by_the_greater_part() -> None:
     backwards = (B, A), (C, A), (B, C)
     assert judge(claim_of("better", *backwards, usually=True), errors).verdict == "contradicted"
     evenly = judge(claim_of("better", (A, B), (C, B), usually=True), errors)
-    assert evenly.verdict == "not separable"
+    assert evenly.verdict == "undecided"
     assert evenly.why == "2 tested: 1 as claimed, 1 against"
 
 
@@ -104,7 +104,7 @@ def test_p_is_corrected_for_the_number_of_comparisons() -> None:
     b = [0.0033, 0.0035, 0.0037]
     assert judge(claim_of("better", (A, B)), records_of(a=LOW, b=b)).verdict == "supported"
     both = judge(claim_of("better", (A, B), (A, C)), records_of(a=LOW, b=b, c=WIDE))
-    assert [f.verdict for f in both.findings] == ["not separable", "not separable"]
+    assert [f.verdict for f in both.findings] == ["undecided", "undecided"]
     assert both.findings[0].p == pytest.approx(2 * (both.findings[0].difference.p or 0))
 
 
@@ -137,14 +137,14 @@ def test_survivors_judge_nothing_and_are_named() -> None:
 
 @pytest.mark.parametrize("kind", ["better", "no better"])
 def test_a_divergence_beside_it_never_turns_a_comparison_into_support(kind: Kind) -> None:
-    """A gain within the margin, clear by itself: no better is contradicted, and with others lost not separable."""
+    """A gain within the margin, clear by itself: no better is contradicted, and with others lost undecided."""
     gained = [0.0029, 0.0030, 0.0031]
     errors = records_of(a=gained, b=[error + 0.00024 for error in gained], c=HIGH)
     alone = judge(claim_of(kind, (A, B)), errors)
     beside = judge(claim_of(kind, (A, B), (C, B)), errors, {("mnist", C): "3 of 5"})
     assert alone.findings[0].p < 0.05 < beside.findings[0].p
     assert alone.verdict == ("supported" if kind == "better" else "contradicted")
-    assert beside.findings[0].verdict == "not separable"
+    assert beside.findings[0].verdict == "undecided"
 
 
 def test_runs_without_any_spread_judge_nothing() -> None:
@@ -170,9 +170,9 @@ def test_a_claim_and_its_opposite_are_never_both_supported(wrong: list[list[int]
     back = judge(claim_of("better", (B, A), (C, B)), errors).verdict
     assert {there, back} in (
         {"supported", "contradicted"},
-        {"not separable"},
+        {"undecided"},
         {"contradicted"},
-        {"not separable", "contradicted"},
+        {"undecided", "contradicted"},
         {"not judged"},
     )
 
@@ -191,8 +191,18 @@ def test_each_claim_is_judged_from_last_epochs(tmp_path: Path) -> None:
     judged = {each.claim.id: each for each in judge_claims(read_records(tmp_path)[0], "paper")}
     assert list(judged) == [claim.id for claim in CLAIMS]
     assert judged["bottleneck"].heading == "supported so far (1 of 4 comparisons)"
-    assert judged["e-worse"].heading == "not separable (2 of 8 comparisons: 1 as claimed, 1 undecided)"
+    assert judged["e-worse"].heading == "undecided (2 of 8 comparisons: 1 as claimed, 1 undecided)"
     assert judged["multistep"].verdict == "not yet tested"
+
+
+def test_a_verdict_names_the_rows_whose_runs_have_a_note(tmp_path: Path) -> None:
+    ours = {spec: errors for spec, errors in ERRORS.items() if spec != "ResNet@k=32"}
+    put_records(tmp_path, ours, notes=("Found by a check and corrected by hand: another commit.",))
+    put_records(tmp_path, {"ResNet@k=32": ERRORS["ResNet@k=32"]}, notes=("Trained with other first weights.",))
+    judged = {each.claim.id: each for each in judge_claims(read_records(tmp_path)[0], "paper")}
+    assert judged["bottleneck"].noted == ("pre-act ResNet",)
+    assert judged["bottleneck"].caveat.endswith("; see the note on the runs of pre-act ResNet")
+    assert not judged["e-worse"].noted, "a corrected record has the same errors"
 
 
 def test_the_papers_own_numbers_are_judged_by_the_same_rules(tmp_path: Path) -> None:
@@ -200,7 +210,7 @@ def test_the_papers_own_numbers_are_judged_by_the_same_rules(tmp_path: Path) -> 
     put_records(tmp_path)
     judged = {each.claim.id: each for each in judge_claims(read_records(tmp_path)[0], "paper")}
     assert judged["bottleneck"].by_paper == "supported"
-    assert judged["e-worse"].by_paper == "not separable (6 as claimed, 2 undecided)"
+    assert judged["e-worse"].by_paper == "undecided (6 as claimed, 2 undecided)"
     assert judged["beats-numerical-matched"].by_paper == judged["params-share"].by_paper == "", "it printed none"
     # the two undecided are on MNIST: E 0.364±0.039 against I 0.316±0.033 and R 0.308±0.024, five runs each
     p_values = [

@@ -52,7 +52,12 @@ def judge_claims(records: Records, preset: str) -> list[JudgedClaim]:
     runs = {key: (len(row.diverged), len(row.results) + len(row.diverged)) for key, row in rows.items()}
     diverged = {key: f"{lost} of {total}" for key, (lost, total) in runs.items() if lost}
     printed = {key: sample for key, row in rows.items() if (sample := printed_sample(row.printed))}
-    return [replace(judge(claim, errors, diverged), by_paper=_judge_printed(claim, printed)) for claim in CLAIMS]
+    noted = {key: row.label for key, row in rows.items() if row.notes_on_errors}
+    judged = [judge(claim, errors, diverged) for claim in CLAIMS]
+    return [
+        replace(each, noted=_find_noted(each.findings, noted), by_paper=_judge_printed(each.claim, printed))
+        for each in judged
+    ]
 
 
 def judge(
@@ -73,9 +78,9 @@ def judge(
       no better: is contradicted when the first separates as better, supported when its interval contains no gain as
                  large as the margin and does not consist of gains alone.
     The margin is one standard error of an error on the test set, at the mean error of the two: no evidence of a
-    difference isn't evidence of none, so an interval wider than that stays not separable.
+    difference isn't evidence of none, so an interval wider than that stays undecided.
 
-    A claim is contradicted when one pair is, supported when all that were tested are, else not separable; one that
+    A claim is contradicted when one pair is, supported when all that were tested are, else undecided; one that
     says "usually" goes by more than half of its pairs. It is not yet tested when no pair was, or not judged where the
     reason is that runs diverged or have no spread; `heading` and `why` say how many pairs are missing, and which.
     """
@@ -128,6 +133,11 @@ def _judge_printed(claim: Claim, printed: Mapping[Key, Sample]) -> str:
     return judged.heading if judged.findings else ""
 
 
+def _find_noted(findings: Iterable[Finding], noted: Mapping[Key, str]) -> tuple[str, ...]:
+    used = (key for finding in findings for key in _keys(finding.pair))
+    return tuple(dict.fromkeys(noted[key] for key in used if key in noted))
+
+
 def _keys(pair: Pair) -> tuple[Key, Key]:
     return (pair.table, pair.first), (pair.table, pair.second)
 
@@ -153,7 +163,7 @@ def _judge_pair(claim: Claim, errors: Mapping[Key, Sample], pair: Pair, found: D
 
 
 def _decide(holds: bool, fails: bool) -> Verdict:
-    return "supported" if holds else "contradicted" if fails else "not separable"
+    return "supported" if holds else "contradicted" if fails else "undecided"
 
 
 def _combine_verdicts(findings: Sequence[Finding], usually: bool) -> Verdict:
@@ -162,13 +172,12 @@ def _combine_verdicts(findings: Sequence[Finding], usually: bool) -> Verdict:
         return "contradicted"
     if counts["supported"] > len(findings) / 2 if usually else counts["supported"] == len(findings):
         return "supported"
-    return "not separable"
+    return "undecided"
 
 
 def _say_verdict(judged: JudgedClaim) -> str:
-    caveat = judged.claim.caveat if judged.findings else None
     printed = f"the paper's own numbers, by the same rules: {judged.by_paper}" if judged.by_paper else None
-    why = "; ".join(filter(None, (judged.why, printed, caveat)))
+    why = "; ".join(filter(None, (judged.why, printed, judged.caveat)))
     return f"{judged.heading}: {judged.claim.short} ({why})."
 
 

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 from rkcnn.report.claims.claims import Claim, Pair
 from rkcnn.report.statistics import LEVEL, Difference, is_significant
 
-Verdict = Literal["supported", "close", "not separable", "contradicted", "not yet tested", "not judged"]
-WORDS: dict[Verdict, str] = {"supported": "as claimed", "not separable": "undecided", "contradicted": "against"}
+Verdict = Literal["supported", "close", "undecided", "contradicted", "not yet tested", "not judged"]
+WORDS: dict[Verdict, str] = {"supported": "as claimed", "undecided": "undecided", "contradicted": "against"}
 
 
 class Finding(NamedTuple):
@@ -50,7 +50,14 @@ class JudgedClaim:
     missing: tuple[Pair, ...] = ()  # pairs that can't be compared yet
     counted: str = ""  # what was counted, for a claim about parameters
     lost: int = 0  # how many pairs can't be judged because runs diverged
+    noted: tuple[str, ...] = ()  # rows behind the findings whose runs have a note that bears on their errors
     by_paper: str = ""  # the heading that the paper's own numbers get by the same rules
+
+    @property
+    def caveat(self) -> str:
+        """What to bear in mind beside the verdict: the claim's own caveat, and rows whose records have a note."""
+        noted = f"see the note on the runs of {' and '.join(self.noted)}" if self.noted else None
+        return "; ".join(filter(None, (self.claim.caveat if self.findings else None, noted)))
 
     @property
     def heading(self) -> str:
