@@ -44,6 +44,7 @@ def draw_forest(results: ResultTable, pairs: Sequence[Comparison]) -> Figure | N
         _draw_row(axes, y, pair, difference, numbers[pair.row.spec])
     axes.plot([], [], color=GREY, linewidth=1.6, label="Welch's 95 % interval over seeds, each by itself")
     if any(difference is not None for difference in printed):
+        axes.plot([], [], "o", color=GREY, linestyle="none", label="our difference, after the last epoch")
         label = "the paper's difference, at best epochs"
         axes.plot([], [], "o", color=GREY, fillstyle="none", linestyle="none", label=label)
     axes.plot([], [], linestyle="none", label="bold: separable after Holm's correction")

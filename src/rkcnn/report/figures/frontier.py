@@ -234,6 +234,7 @@ def _draw_legend(figure: Figure, axes: Axes, points: Sequence[Point], brackets: 
     if any(point.error.std is not None for point in points):
         axes.plot([], [], "|", markersize=10, label="± std over seeds", **marks)
     if any(point.printed is not None for point in points):
+        axes.plot([], [], "o", label="our mean, after the last epoch", **marks)
         axes.plot([], [], "o", fillstyle="none", label="the paper's mean, each run at its best epoch", **marks)
     if not all(point.row.all_finished for point in points):
         axes.plot([], [], "o", alpha=PALE, label="some of its runs diverged", **marks)
