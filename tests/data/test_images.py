@@ -84,3 +84,7 @@ def test_origin_says_what_is_known_of_the_content() -> None:
     assert replace(train, verified=False).origin == "unverified"
     assert replace(train, verified=False, name="folder:photos").origin == "your own images"
     assert make(5).origin == "your own images"
+
+
+def test_they_are_shown_in_one_line() -> None:
+    assert repr(make(1200)) == "<Images: made (train), 1,200 of 2 x 3 x 1, 4 classes, your own images>"

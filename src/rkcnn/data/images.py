@@ -53,6 +53,11 @@ class Images:
     def __len__(self) -> int:
         return self.pixels.shape[0]
 
+    def __repr__(self) -> str:  # without the pixels, which would fill the screen
+        _, channels, height, width = self.pixels.shape
+        counts = f"{len(self):,} of {height} x {width} x {channels}, {len(self.classes)} classes"
+        return f"<Images: {self.name} ({self.part}), {counts}, {self.origin}>"
+
     @property
     def origin(self) -> str:
         """What is known of the content: "verified" by the published checksum, "unverified", or "your own images"."""
