@@ -20,7 +20,7 @@ FUNCTIONS = [name for name in rkcnn.__all__ if name[0].islower()]
 
 def run(code: str) -> str:
     """What a fresh Python prints."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -178,7 +178,7 @@ def test_it_loads_no_torch(tmp_path: Path) -> None:
         f"app(['report', 'mnist', '--from', {str(tmp_path)!r}], result_action='return_value')\n"
         "assert 'torch' not in sys.modules and 'matplotlib' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=600, stdout=subprocess.DEVNULL)
 
 
 def test_the_readme_takes_no_damaged_records(rkcnn: Run, tmp_path: Path) -> None:

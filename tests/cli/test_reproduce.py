@@ -165,13 +165,13 @@ def test_ctrl_c_is_safe(tmp_path: Path) -> None:
     process = start(tmp_path, "begins", sys.executable, "-c", code)
     assert count_left(tmp_path) > 1  # the command and its workers
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=240)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == 130
     assert err.startswith("rkcnn: stopping; every run keeps a checkpoint\n")
     assert "of 2 runs finished; the same command continues" in err
     assert count_left(tmp_path) == 0
     command = [sys.executable, "-m", "rkcnn", *COMMAND, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     assert "0 finished, " in done.stdout
     assert done.stdout.count(" 1 of 1") == 2
 

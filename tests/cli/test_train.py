@@ -336,7 +336,7 @@ def test_under_torchrun_the_first_rank_prints_and_all_exit_with_0(tmp_path: Path
         [sys.executable, *command, "--set", "epochs=1", "--set", "sync_norm=on", "--out", str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
         check=False,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )

@@ -165,7 +165,7 @@ def test_a_full_disk_leaves_the_one_before(tmp_path: Path) -> None:
     tests = Path(__file__).parents[1]
     script = f"mount -t tmpfs -o size=384k tmpfs {tmp_path} && exec {sys.executable} - {tmp_path} {tests}"
     done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", script], input=FULL, capture_output=True, text=True, timeout=120, check=False
+        ["unshare", "-rm", "sh", "-c", script], input=FULL, capture_output=True, text=True, timeout=600, check=False
     )
     assert "the disk is full; free some space there or choose another folder" in done.stdout, done.stderr
     assert "['checkpoint-00000-000001.json', 'checkpoint-00000-000001.safetensors', 'filler']" in done.stdout

@@ -23,7 +23,7 @@ from rkcnn.fit.ranks import Ranks, join
 
 TESTS = Path(__file__).parents[1]
 SCRIPT = str(TESTS / "fit" / "rank.py")
-TIMEOUT = 120  # of a group of processes; seen: 13 s at most on two free cores
+TIMEOUT = 600  # of a group of processes; seen: 13 s at most on two free cores
 
 
 def environment(**more: object) -> dict[str, str]:

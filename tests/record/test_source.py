@@ -259,7 +259,7 @@ from rkcnn.record.source import source_hash
 print(source_hash())
 """
     for python in OTHER_PYTHONS:
-        done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+        done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True, timeout=600)
         assert done.stdout.strip() == source.source_hash(), python
 
 

@@ -30,7 +30,7 @@ PATIENCE = 60.0  # seconds for one answer, on a busy machine
 def find_chromium() -> str | None:
     """One that starts: a distribution may have a stand-in that only says how to install it."""
     for path in filter(None, map(shutil.which, NAMES)):
-        if subprocess.run([path, "--version"], capture_output=True, timeout=60).returncode == 0:
+        if subprocess.run([path, "--version"], capture_output=True, timeout=600).returncode == 0:
             return path
     return None
 

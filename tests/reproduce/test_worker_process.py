@@ -36,7 +36,7 @@ def test_its_events_and_its_end_are_reported(
     monkeypatch.setattr(sys, "executable", str(stub))
     events: queue.Queue[tuple[WorkerProcess, Event | None]] = queue.Queue()
     worker = WorkerProcess(Slot("cpu", 1), events)
-    assert [event for _, event in iter(lambda: events.get(timeout=60), (worker, None))] == reported
+    assert [event for _, event in iter(lambda: events.get(timeout=600), (worker, None))] == reported
     assert worker.process.returncode == exit_code
     worker.dismiss()  # does no harm
     worker.stop()

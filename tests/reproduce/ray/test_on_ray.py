@@ -211,6 +211,8 @@ def test_an_existing_cluster_stays_and_a_shared_folder_keeps_what_was_closed_ear
     run, out, store = run_of(digits), tmp_path / "out", tmp_path / "store"
     events = train_on_ray([run], out, NEVER, cluster, store)
     assert any(event.fraction > 0.02 for event in events)
+    while not (tmp_path / "paused").exists():  # cancelled earlier, it would stop at an earlier step
+        time.sleep(0.05)
     events.close()
     kept = max(path.stem for path in (store / run.folder).glob("checkpoint-*.json"))
     assert kept == "checkpoint-00001-000004", "it did the step in which it was cancelled"
