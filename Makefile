@@ -1,7 +1,7 @@
 # Every target sets up what it needs in a fresh clone; Python 3.11 or newer and make are all that must be there.
 PYTHON ?= python3
 BIN := .venv/bin
-# Keeps freed memory: otherwise glibc returns every large tensor to the kernel, which takes a quarter of a step's time.
+# Keeps freed memory: otherwise glibc returns every large tensor to the kernel, which takes a fifth of a step's time (benchmarks/freed.py).
 KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
 SETUP := pyproject.toml constraints.txt src/rkcnn/__init__.py
 PYTEST := OMP_NUM_THREADS=1 $(KEEP_MEMORY) $(BIN)/pytest -n 2 --dist worksteal

@@ -82,8 +82,8 @@ app.command(
     sort_key=3,
     help="Measure the GPU memory of each network of a table.\n\n"
     "It is the memory of a new process that runs the network on one image, beside that of Identity, the frame without "
-    "steps. Interrupted, the same command continues: what this version of the code has measured on this kind of GPU is "
-    "not measured again.",
+    "steps. After an interruption the same command continues, and skips what this version of the code has measured on "
+    "this kind of GPU.",
 )
 
 

@@ -53,7 +53,7 @@ def train(
     seed
         Determines the initial weights, the order of the images and the augmentation.
     seeds
-        Train so many seeds, counted from --seed; on a GPU side by side.
+        Number of runs, with consecutive seeds from --seed on; on a GPU they train side by side.
     validation
         Hold out so many training images and measure errors on them; the test set is not used.
     device

@@ -75,7 +75,9 @@ class Images:
         return (255 * mean).float(), (1 / (255 * std)).float()
 
     def split(self, validation: int) -> tuple[Images, Images]:
-        """Return the rest and `validation` images, by a permutation that depends on the number of images alone."""
+        """Return two `Images`: those left for training, and `validation` that are held out.
+
+        Which they are depends on the number of images alone."""
         if not 0 < validation < len(self):
             raise InputError(
                 f"{self.name}: {validation} of {len(self)} images can't be set apart for validation; "

@@ -18,7 +18,7 @@ from rkcnn.fit.trainer import Trainer
 class StepsDone:
     """Every run that is still training has taken one more step; a GPU may still be working on it.
 
-    Set `rest` to have all runs come to rest before the next step; `Paused` follows.
+    Set `pause` to True to let every run complete its step; `Paused` is then yielded.
     """
 
     pause: bool = False
@@ -46,7 +46,7 @@ def fit(engines: Sequence[Engine]) -> Iterator[StepsDone | EpochDone | Diverged 
     """Train every engine's run to its end, one step of each in turn, so that they run side by side on a GPU.
 
     Yields what happened. A run's seconds count from its first step on and stop while the caller handles an
-    `EpochDone`, a `Diverged` or an `Paused`.
+    `EpochDone`, a `Diverged` or a `Paused`.
     """
     training = {run: engine for run, engine in enumerate(engines) if not engine.trainer.finished}
     for engine in training.values():

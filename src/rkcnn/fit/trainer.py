@@ -101,7 +101,7 @@ class Trainer:
         return found | {"totals": self.totals}
 
     def forward(self, indices: Tensor, choices: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the summed loss of the images, augmented as choices, and (loss, wrong, images) for the totals."""
+        """Return the summed loss of the images, augmented by `choices`, and (loss, wrong, images) for the totals."""
         batch = self.batches.make(indices, choices)
         pixels = batch.pixels.contiguous(memory_format=self.layout)
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.recipe.precision == "bf16"):
@@ -115,7 +115,7 @@ class Trainer:
         return losses, facts
 
     def learn(self, indices: Tensor, choices: Tensor) -> None:
-        """Take one step on the images, augmented as choices: the only code that trains, whatever engine runs it."""
+        """Take one step on the images, augmented by `choices`: the only code that trains, whatever engine runs it."""
         losses, facts = self.loss(indices, choices)
         whole = len(indices) if self.ranks.world == 1 else self.batches.whole(self.step)
         for parameter in self.network.parameters():
@@ -136,7 +136,10 @@ class Trainer:
             stats.reset()
 
     def prepare(self) -> tuple[Tensor, Tensor]:
-        """Set the learning rate and, with dropout, the seed of the next step; return its images and draws."""
+        """Set the learning rate and, with dropout, the seed of the next step.
+
+        Returns the indices of its images and their random choices, as `Batches.plan` does.
+        """
         if not self.network.training:  # it visits every module, which takes as long as launching a CUDA graph
             self.network.train()
         self.lr.fill_(self.recipe.lr_at(self.epoch, self.step, self.steps))

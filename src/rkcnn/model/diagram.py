@@ -17,7 +17,7 @@ class Column:
 
 @dataclass
 class Diagram:
-    """Time runs from left to right; `phases` name groups of columns, and the last column makes the new state y'."""
+    """Time runs from left to right; `phases` name groups of columns, and the last column makes the next state, y'."""
 
     title: str
     lanes: list[str]

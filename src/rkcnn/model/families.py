@@ -52,7 +52,9 @@ OPTIONS: dict[str, Option] = {  # in the order in which names write them
     "y": Option("switch", about="Phase II reads y (the paper's rule 4)"),
     "shared": Option("switch", about="both phases share their convolutions (against the paper's rule 5)"),
     "tol": Option("tolerance", about="tolerance of an implicit or adaptive solver"),
-    "converge": Option("choice", about="which images converge together", choices=("batch", "image")),
+    "converge": Option(
+        "choice", about="judge convergence over the whole batch, or for each image", choices=("batch", "image")
+    ),
     "adjoint": Option("switch", about="gradients by integrating backwards in time"),
     "p": Option("count", about="channels of zeros that are added to y"),
     "v0": Option("choice", about="the velocity at the start of a period", choices=("zero", "learned")),
@@ -102,7 +104,7 @@ def _solved_by(method: str) -> Variant:
         options["adjoint"] = False
     if method not in ADAMS:
         return Variant(method, options=options)
-    least = ADAMS_STARTERS + 1, "with fewer steps it never leaves its starter"
+    least = ADAMS_STARTERS + 1, "its first steps are Runge–Kutta steps, and with fewer there would be no Adams step"
     return Variant(method, 4 if method == "ab" else 3, least, options=options)
 
 
@@ -110,7 +112,9 @@ _ANY_SOLVER = {"": _solved_by("rk4_38"), **{name: _solved_by(name) for name in S
 _RUNGE_KUTTA = {name: _ANY_SOLVER[name] for name in METHODS}
 _ADAMS = {name: _ANY_SOLVER[name] for name in ADAMS}
 _AUGMENTED = {name: replace(each, options={**each.options, "p": 1}) for name, each in _ANY_SOLVER.items()}
-_SECOND_ORDER_EULER = replace(_ANY_SOLVER["euler"], steps=2, least_steps=(2, "in a single step f never reaches y"))
+_SECOND_ORDER_EULER = replace(
+    _ANY_SOLVER["euler"], steps=2, least_steps=(2, "one Euler step changes y by v(0) alone, so f has no effect")
+)
 _TWO_STEPS = Variant(steps=2, least_steps=(2, "a single step is a scaled residual block"))
 _NO_STEPS = Variant(steps=None)
 _CLIQUE = Variant(None, None, least_stages=(2, "Phase II renews each stage from the others"), options={"sweeps": 1})

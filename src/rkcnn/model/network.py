@@ -30,7 +30,7 @@ class Trajectory:
 
 
 class Network(nn.Module):
-    """Any network of the one frame: what differs between rivals is inside `periods`.
+    """A network with the preprocessor, transitions and postprocessor that all share; families differ in `periods`.
 
     With multiscale the classifier reads every period, each through a norm of its own; without it, the last alone.
     """

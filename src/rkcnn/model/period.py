@@ -39,8 +39,8 @@ class PaperSolveCost(NamedTuple):
 class Period(nn.Module):
     """What happens between two changes of resolution: y -> (onward, readout).
 
-    A rival's class takes (spec, index of the period, layers) and writes `walk`. The last state goes onward and is
-    read out, unless `ends` says otherwise.
+    A subclass takes (spec, index of the period, layers) and implements `walk`. Its last state goes to the transition
+    and to the classifier; override `ends` to change that.
     """
 
     onward: int  # channels to the transition
@@ -74,7 +74,7 @@ class Period(nn.Module):
 
     @classmethod
     def draw_step(cls, spec: ModelSpec, diagram: Diagram) -> None:
-        """Add what one time-step of the first period computes to the diagram: here y' = y + F(y)."""
+        """Add what one time-step of the first period computes to the diagram: here y_next = y + F(y)."""
         diagram.add("F", {"y": ""}, "e")
         diagram.add("+", {"y": "", "e": ""}, "y'")
 

@@ -43,7 +43,7 @@ class Equivalence(NamedTuple):
 
 
 EQUIVALENT: tuple[Equivalence, ...] = ()
-"""Filled by hand from what benchmarks/same_weights.py prints (docs/train.md, "Which code made it")."""
+"""Filled by hand from what benchmarks/same_weights.py prints (docs/train.md, "Which code computed a result")."""
 
 
 def is_same_code(one: str, two: str, network: str) -> bool:

@@ -25,7 +25,7 @@ from rkcnn.run.signals import Stopped, stop_signals
 from rkcnn.run_folder import REPLACED_RESULT, RESULT, find_checkpoint_files
 
 CHECKPOINT_INTERVAL = 10.0
-MOST_AT_ONCE = 10  # runs on a GPU: 10 small ones fill an H200, and 20 are no faster (docs/gpu.md)
+MOST_AT_ONCE = 10  # runs on a GPU: 10 small ones fill an H200 (docs/gpu.md)
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ def take_steps(
 
 
 class _Flattened:
-    """f on a state of shape (1, n), which solvers judge as one; counts its calls."""
+    """Applies f to a state flattened to shape (1, n), so that solvers treat it as one image; counts the calls."""
 
     def __init__(self, f: Callable[[Tensor, Tensor], Tensor], shape: torch.Size) -> None:
         self.f, self.shape = f, shape
@@ -155,11 +155,11 @@ def _check(method: str, y0: Tensor, times: Tensor, tol: float, adjoint: bool) ->
     if not y0.is_floating_point() or y0.numel() == 0:
         raise InputError(f"y0 of {y0.dtype} with {y0.numel()} elements given; it must hold floating-point numbers")
     if not tol > 0:
-        raise InputError(f"tol = {tol} given; a tolerance is a positive number")
+        raise InputError(f"`tol={tol}` given; a tolerance is a positive number")
     gaps = times.diff() if times.dim() == 1 and len(times) else torch.tensor(torch.nan)
     if not times.isfinite().all() or not ((gaps > 0).all() or (gaps < 0).all()):
         raise InputError(
-            f"t = {times.tolist()} given; it must be a list of times that increase, or decrease, all along"
+            f"`t={times.tolist()}` given; it must be a list of times that increase, or decrease, all along"
         )
     if adjoint and method in IMPLICIT:
         raise InputError(
@@ -174,16 +174,16 @@ def _count_steps(method: str, start: float, end: float, steps: int | None, h: fl
         )
     if steps is not None:
         if steps < 1:
-            raise InputError(f"steps = {steps} given; it must be at least 1")
+            raise InputError(f"`steps={steps}` given; it must be at least 1")
         return steps
     assert h is not None
     if not (h > 0 and isfinite(h)):
-        raise InputError(f"h = {h} given; a step's size is a positive number, also where t decreases")
+        raise InputError(f"`h={h}` given; a step's size is a positive number, also where t decreases")
     return max(1, ceil(abs(end - start) / h - 1e-9))  # 0.3 / 0.1 is more than 3 in floating point
 
 
 def _refuse_unknown_parameters(f: Field, t: float, y: Tensor, method: str) -> None:
-    """Rather no result than one whose gradient lacks a part."""
+    """Raise InputError if f reads tensors that need a gradient and no `parameters` were given."""
     with torch.enable_grad():
         if f(t, y.detach()).requires_grad:
             raise InputError(

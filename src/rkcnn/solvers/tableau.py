@@ -14,7 +14,7 @@ TOLERANCE = 1e-13  # the published coefficients of tsit5 leave a defect of 1.0e-
 
 @dataclass(frozen=True)
 class Tableau:
-    """z_i = f(t + c_i h, y + h sum_j a_ij z_j),  y' = y + h sum_i b_i z_i  (Eqs. 3 and 4 of the paper).
+    """z_i = f(t + c_i h, y + h sum_j a_ij z_j),  y_next = y + h sum_i b_i z_i  (Eqs. 3 and 4 of the paper).
 
     Raises InputError unless c_i = sum_j a_ij and every order condition up to `order` holds in float64,
     for the embedded weights up to `embedded_order`.

@@ -26,7 +26,7 @@ class Published(nn.Module):
         raise NotImplementedError
 
     def trajectory(self, images: Tensor) -> NoReturn:
-        """Raise InputError: only networks of the one frame have periods and time-steps."""
+        """Raise InputError: published originals are not divided into periods and time-steps."""
         raise InputError(
             f"{self.name} is a published original and has no time-steps; networks with @ in their name have"
         )

@@ -16,7 +16,7 @@ from rkcnn.model.steps.leapfrog import TiedConv
 
 
 class Hamiltonian(Period):
-    """Splits the channels into (y, z):  z <- z - h K1^T s(K1 y),  y <- y + h K2^T s(K2 z),  h = 1/r."""
+    """Splits the channels into (y, z):  z <- z - h K1^T sigma(K1 y),  y <- y + h K2^T sigma(K2 z),  h = 1/r."""
 
     has_paper_flops = False
     part_titles: ClassVar = {"first": "half-step of z", "second": "half-step of y"}
@@ -49,7 +49,7 @@ class Hamiltonian(Period):
     @classmethod
     def draw_step(cls, spec: ModelSpec, diagram: Diagram) -> None:
         diagram.lanes.append("z")
-        diagram.add("K₁ᵀs(K₁·)", {"y": ""}, "a")
+        diagram.add("K₁ᵀσ(K₁·)", {"y": ""}, "a")
         diagram.add("+", {"z": "", "a": "-h"}, "z'")
-        diagram.add("K₂ᵀs(K₂·)", {"z'": ""}, "b")
+        diagram.add("K₂ᵀσ(K₂·)", {"z'": ""}, "b")
         diagram.add("+", {"y": "", "b": "h"}, "y'")

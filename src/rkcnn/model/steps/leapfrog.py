@@ -14,7 +14,7 @@ from rkcnn.model.spec import ModelSpec
 
 
 class TiedConv(nn.Module):
-    """K^T s(K y): a 3x3 convolution, then norm and ReLU, then the same convolution transposed."""
+    """K^T sigma(K y): a 3x3 convolution, then norm and ReLU, then the same convolution transposed."""
 
     def __init__(self, inputs: int, outputs: int, layers: Layers) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class TiedConv(nn.Module):
 
 
 class Leapfrog(Period):
-    """y_{n+1} = 2 y_n - y_{n-1} - h^2 K_n^T s(K_n y_n), h = 1/r, starting at rest (y_{-1} = y_0)."""
+    """y_{n+1} = 2 y_n - y_{n-1} - h^2 K_n^T sigma(K_n y_n), h = 1/r, starting at rest (y_{-1} = y_0)."""
 
     has_paper_flops = False
 
@@ -54,5 +54,5 @@ class Leapfrog(Period):
     @classmethod
     def draw_step(cls, spec: ModelSpec, diagram: Diagram) -> None:
         diagram.lanes.insert(0, "y(n-1)")
-        diagram.add("Kᵀs(K·)", {"y": ""}, "f")
+        diagram.add("Kᵀσ(K·)", {"y": ""}, "f")
         diagram.add("+", {"y": "2", "y(n-1)": "-1", "f": "-h²"}, "y'")

@@ -14,7 +14,7 @@ from rkcnn.model.spec import ModelSpec
 
 
 class Antisymmetric(nn.Module):
-    """s((K - K^T) y): norm and ReLU of a 3x3 convolution minus its own transpose."""
+    """sigma((K - K^T) y): norm and ReLU of a 3x3 convolution minus its own transpose."""
 
     def __init__(self, k: int, layers: Layers) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class Antisymmetric(nn.Module):
 
 
 class Midpoint(Period):
-    """y_{n+1} = y_{n-1} + 2h s((K_n - K_n^T) y_n), h = 1/r; the first step of a period is Euler's."""
+    """y_{n+1} = y_{n-1} + 2h sigma((K_n - K_n^T) y_n), h = 1/r; the first step of a period is Euler's."""
 
     has_paper_flops = False
 
@@ -55,5 +55,5 @@ class Midpoint(Period):
     @classmethod
     def draw_step(cls, spec: ModelSpec, diagram: Diagram) -> None:
         diagram.lanes.insert(0, "y(n-1)")
-        diagram.add("s((K-Kᵀ)·)", {"y": ""}, "f")
+        diagram.add("σ((K-Kᵀ)·)", {"y": ""}, "f")
         diagram.add("+", {"y(n-1)": "", "f": "2h"}, "y'")

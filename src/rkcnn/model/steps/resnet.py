@@ -32,7 +32,7 @@ def _preactivated(layers: Layers, *convs: tuple[int, int, int]) -> nn.Sequential
 
 
 class ResNet(Period):
-    """y' = y + F(y), r times, each time with weights of its own."""
+    """y_next = y + F(y), r times, each time with weights of its own."""
 
     def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
         k, r = spec.k[index], spec.r[index]

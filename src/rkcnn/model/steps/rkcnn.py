@@ -66,7 +66,7 @@ class RKStep(nn.Module):
 
 
 class RKCNN(Period):
-    """y' = y + e_1 + ... + e_s, r times; each step has weights of its own and so learns its h."""
+    """y_next = y + e_1 + ... + e_s, r times; each step has weights of its own and so learns its h."""
 
     unit = "stage"
 

@@ -210,7 +210,7 @@ def _draw_printed(axes: Axes, point: Point, ours: Place, look: Look) -> Line:
 
 
 def _draw_frontier_line(axes: Axes, points: Sequence[Point], places: Sequence[Place]) -> list[Line]:
-    """Draw the frontier: no network below it errs less for less. Return its treads and risers; one point has none."""
+    """Draw the Pareto frontier and return its lines; a single point has none."""
     kept = [i for i, point in enumerate(points) if point.row.all_finished]
     if len(kept) < 2:
         return []
