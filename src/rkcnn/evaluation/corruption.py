@@ -79,4 +79,4 @@ CORRUPTIONS: dict[str, Callable[[Tensor, int, torch.Generator], Tensor]] = {
     "contrast": _lower_contrast,
     "shift": _shift,
 }
-"""The kinds, each with its function of float32 pixels from 0 to 255 (N, C, H, W), the grade from 0 on, and a generator."""
+"""The kinds, each with a function of float32 pixels (N, C, H, W) from 0 to 255, the grade less 1, and a generator."""
