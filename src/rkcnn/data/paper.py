@@ -18,6 +18,7 @@ _CONTRAST = 30  # of 255, by how much ink is darker than paper
 _DARKEST = 0.998  # the quantile of darkness that is taken for the ink's: a small digit is 0.5 % of a picture
 _INK = 0.35  # of the way from paper to ink, from where on a pixel is ink
 _DIGIT = 20 / 28  # the share of MNIST's square that the longer side of a digit takes
+_MIDDLE = 14.5 / 28  # where the centre of mass of MNIST's digits is, measured
 
 
 def is_light_paper(image: Image) -> bool:
@@ -31,7 +32,7 @@ def find_ink(image: Image, centred: bool) -> Image:
     """Return the picture in grey, light ink on black: the paper becomes 0 and the darkest ink 255.
 
     With `centred` it is a square with the ink as MNIST has its digits: the longer side takes 20 of 28 pixels, and the
-    centre of mass is in the middle.
+    centre of mass is where theirs is.
     """
     from PIL import Image
 
@@ -42,18 +43,18 @@ def find_ink(image: Image, centred: bool) -> Image:
     ink = np.clip((darkness - grain) / (depth - grain), 0, 1)
     if centred and (ink > _INK).any():
         ink = _centre(ink)
-    return Image.fromarray((255 * ink).astype(np.uint8))
+    return Image.fromarray(np.rint(255 * ink).astype(np.uint8))
 
 
 def _centre(ink: Grey) -> Grey:
-    """Return the ink alone, in a square, with its centre of mass as close to the middle as the square allows."""
+    """Return the ink alone, in a square, with its centre of mass as close to MNIST's as the square allows."""
     rows, columns = (np.flatnonzero((ink > _INK).any(axis)) for axis in (1, 0))
     ink = ink[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
     side = round(max(ink.shape) / _DIGIT)
     place = []
     for axis, length in enumerate(ink.shape):
         middle = float((ink.sum(1 - axis) * (np.arange(length) + 0.5)).sum() / ink.sum())
-        start = min(max(round(side / 2 - middle), 0), side - length)
+        start = min(max(round(_MIDDLE * side - middle), 0), side - length)
         place.append(slice(start, start + length))
     square = np.zeros((side, side))
     square[tuple(place)] = ink

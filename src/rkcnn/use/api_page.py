@@ -75,11 +75,15 @@ def _returns(function: Any) -> Any:
 
 
 def _describe_function(title: str, function: Any) -> str:
+    return f"### {title}\n\n```python\n{_signature(title.rpartition('.')[2], function)}\n```\n\n{_text(function)}\n"
+
+
+def _text(function: Any) -> str:
+    """The docstring, with its arguments as a list."""
     paragraphs = (inspect.getdoc(function) or "").split("\n\n")
-    text = "\n\n".join(
+    return "\n\n".join(
         "\n".join(f"- `{name}`: {about}" for name, about in _items(paragraph)) or paragraph for paragraph in paragraphs
     )
-    return f"### {title}\n\n```python\n{_signature(title.rpartition('.')[2], function)}\n```\n\n{text}\n"
 
 
 def _describe_class(title: str, kind: type) -> str:
@@ -95,7 +99,7 @@ def _describe_class(title: str, kind: type) -> str:
         parts.append("\n".join(["| field | type | |", "|---|---|---|", *rows, ""]))
     for name, method in _methods(kind):
         shown = name if isinstance(method, property) else _signature(name, method)
-        parts.append(f"```python\n.{shown}\n```\n\n{inspect.getdoc(method)}\n")
+        parts.append(f"```python\n.{shown}\n```\n\n{_text(method)}\n")
     return "\n".join(parts)
 
 

@@ -63,7 +63,8 @@ def evaluate(
         classifier = replace(classifier, network=solve_by(classifier.network, choice))
     images = _find_images(classifier, data, OwnOptions(size, split, skip_bad))
     if corruption is not None:
-        images = corrupt(images, *corruption)
+        kind, grade = corruption
+        images = corrupt(images, kind, grade)
     return measure_on(classifier, images, device)
 
 

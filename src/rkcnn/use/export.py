@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -192,8 +193,7 @@ def _write_pt2(classifier: Classifier, reference: ProbabilityModel) -> tuple[byt
 
 
 def _write_onnx(classifier: Classifier, reference: ProbabilityModel) -> tuple[bytes, Run]:
-    import onnxruntime
-
+    onnxruntime: Any = import_module("onnxruntime")  # an extra, without types
     with _without_warnings():
         program = torch.onnx.export(
             _trace(classifier, reference),
