@@ -22,22 +22,28 @@ if TYPE_CHECKING:  # what editors and type checkers read; `_HOMES` says the same
     from rkcnn.record.tables import list_models as list_models
     from rkcnn.solvers.solve import solve as solve
     from rkcnn.use.evaluate import evaluate as evaluate
+    from rkcnn.use.export import Exported as Exported
+    from rkcnn.use.export import export as export
     from rkcnn.use.images import load_images as load_images
     from rkcnn.use.load import Classifier as Classifier
     from rkcnn.use.load import load as load
+    from rkcnn.use.predict import Prediction as Prediction
     from rkcnn.use.result import TrainingResult as TrainingResult
     from rkcnn.use.train import train as train
 
 __version__ = "0.1.0"
 __all__ = [
     "Classifier",
+    "Exported",
     "Images",
     "InputError",
+    "Prediction",
     "Recipe",
     "TrainingResult",
     "cost",
     "create_model",
     "evaluate",
+    "export",
     "list_models",
     "load",
     "load_images",
@@ -52,10 +58,13 @@ _HOMES = {
     "train": "rkcnn.use.train",
     "evaluate": "rkcnn.use.evaluate",
     "load": "rkcnn.use.load",
+    "export": "rkcnn.use.export",
     "load_images": "rkcnn.use.images",
     "solve": "rkcnn.solvers.solve",
     "TrainingResult": "rkcnn.use.result",
     "Classifier": "rkcnn.use.load",
+    "Prediction": "rkcnn.use.predict",
+    "Exported": "rkcnn.use.export",
     "Images": "rkcnn.data.images",
     "Recipe": "rkcnn.fit.recipe",
     "InputError": "rkcnn.error",

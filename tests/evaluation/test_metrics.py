@@ -58,6 +58,15 @@ def test_every_number_is_its_definition(given_: tuple[torch.Tensor, torch.Tensor
     pairs = list(zip(labels.tolist(), predicted, strict=True))
     assert found.images == len(pairs)
     assert found.wrong == sum(a != b for a, b in pairs)
+    for number in range(classes):
+        hits, of, taken = (
+            sum(a == b == number for a, b in pairs), sum(a == number for a, _ in pairs), predicted.count(number)
+        )  # fmt: skip
+        precision, recall = hits / taken if taken else 0.0, hits / of if of else 0.0
+        expected = 2 * precision * recall / (precision + recall) if hits else (0.0 if of + taken else None)
+        assert found.class_f1[number] == pytest.approx(expected)
+    errors = [error for error in found.class_errors if error is not None]
+    assert found.balanced_error == pytest.approx(sum(errors) / len(errors))
     assert found.error == found.wrong / found.images
     for i in range(classes):
         assert list(found.confusion[i]) == [pairs.count((i, j)) for j in range(classes)]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from digits import write_digits
 from rkcnn.error import InputError
@@ -61,6 +62,39 @@ def test_without_data_a_run_is_tested_with_its_own(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"mine\.npz is no longer what the run was tested with"):
         evaluate(result)
     assert evaluate(result, data).images == 41
+
+
+def test_an_option_that_is_given_leaves_the_others_as_recorded(tmp_path: Path) -> None:
+    for number in range(20):
+        folder = tmp_path / "photos" / "ab"[number % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.new("L", (20, 20), 10 * number).save(folder / f"{number}.png")
+    (tmp_path / "photos" / "a" / "bad.png").write_bytes(b"bad")
+    data = f"folder:{tmp_path / 'photos'}"
+    result = train(
+        "ResNet@k=4", data, size=24, split=0.5, skip_bad=True, epochs=1, batch=5, out=tmp_path / "runs", progress=False
+    )
+    for options in ({}, {"size": 24}, {"split": 0.5}, {"skip_bad": True}):
+        assert evaluate(result, **options).error == result.error  # type: ignore[arg-type]
+    assert evaluate(result, data).error == result.error
+    with pytest.raises(InputError, match="is no longer what the run was tested with"):
+        evaluate(result, size=28)
+    (tmp_path / "photos" / "a" / "bad.png").unlink()
+    other = (tmp_path / "photos").rename(tmp_path / "others")
+    assert evaluate(result, f"folder:{other}", split=0.4).images == 8, "resized to the size of the network"
+
+
+def test_another_solver_and_corrupted_images(arrays: Arrays, trained: TrainingResult, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"epochs": 1, "batch": 50, "out": tmp_path, "progress": False}
+    model = load(train("RKNet-euler@k=4", arrays, **settings).folder)
+    test = arrays[1]
+    assert evaluate(model, test, method="euler", steps=1) == evaluate(model, test)
+    assert evaluate(model, test, method="dopri5", tol=0.1).nll != evaluate(model, test).nll
+    assert evaluate(model, test, corruption=("noise", 5)).nll != evaluate(model, test).nll
+    with pytest.raises(InputError, match="has no f that another method could solve"):
+        evaluate(trained, test, method="dopri5")
+    with pytest.raises(InputError, match="kinds are noise"):
+        evaluate(trained, test, corruption=("fog", 1))
 
 
 def test_images_are_told_by_their_checksum(trained: TrainingResult, arrays: Arrays) -> None:

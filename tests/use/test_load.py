@@ -54,6 +54,32 @@ def test_images_of_another_kind_are_refused(trained: TrainingResult, digits: tup
             model.normalise(given)
 
 
+def test_features_of_each_period_with_gradients(trained: TrainingResult, digits: tuple[Images, Images]) -> None:
+    model = load(trained.folder)
+    pixels = digits[1].pixels[:3]
+    (features,) = model.features(pixels)
+    assert features.shape == (3, 4, 6, 6)
+    fractions = (pixels / 255).requires_grad_()
+    (same,) = model.features(fractions)
+    torch.testing.assert_close(same, features)
+    same.sum().backward()
+    assert fractions.grad is not None
+    assert fractions.grad.abs().sum() > 0
+    with pytest.raises(InputError, match=r"floats from 0 to 255 given; give fractions from 0 to 1, or uint8"):
+        model.features(pixels.float())
+    with pytest.raises(InputError, match=r"takes uint8 images of shape \(N, 1, height, width\)"):
+        model.features(pixels.expand(3, 3, 28, 28))
+
+
+def test_the_name_of_a_network_leads_on(tmp_path: Path) -> None:
+    for name in ("RKCNN-R-2@k=32", "resnet-1001"):
+        with pytest.raises(InputError, match=f"{name} is the name of a network, of which there are no trained weights"):
+            load(name)
+    (tmp_path / "model.onnx").write_bytes(b"something else")
+    with pytest.raises(InputError, match=r"can't be read as weights: .*; give a finished run's folder or its weights"):
+        load(tmp_path / "model.onnx")
+
+
 def test_what_holds_no_network_gets_one_sentence(trained: TrainingResult, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none doesn't exist; give the folder of a finished run"):
         load(tmp_path / "none")

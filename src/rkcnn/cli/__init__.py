@@ -42,12 +42,27 @@ app.command(
     "Classifies every image of the test set and writes a confusion matrix and a sheet of the worst mistakes.",
 )
 app.command(
-    "rkcnn.cli.runs:runs",
+    "rkcnn.cli.predict:predict",
     group=_USE,
     sort_key=3,
+    help="Ask a trained network about pictures.\n\n"
+    "Prints the most probable classes of each picture. Pictures may have any size; they are prepared as those of the "
+    "training were. If some can't be read, they are named, the others are answered, and the exit code is 1.",
+)
+app.command(
+    "rkcnn.cli.export:export",
+    group=_USE,
+    sort_key=4,
+    help="Write a trained network as a file for other programs: ONNX, torch's pt2, safetensors.\n\n"
+    "The file takes uint8 images and returns probabilities; it is checked on real images against the network.",
+)
+app.command(
+    "rkcnn.cli.runs:runs",
+    group=_USE,
+    sort_key=6,
     help="List the runs below a folder with their results.\n\nAlso those that are not finished.",
 )
-app.command("rkcnn.cli.data:app", name="data", group=_USE, sort_key=4, help="List, fetch and look at data sets.")
+app.command("rkcnn.cli.data:app", name="data", group=_USE, sort_key=7, help="List, fetch and look at data sets.")
 
 _NETWORKS = Group("Networks", sort_key=2)
 app.command(

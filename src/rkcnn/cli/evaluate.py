@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,7 @@ from rkcnn.error import InputError
 if TYPE_CHECKING:
     from rkcnn.data.images import Images
     from rkcnn.evaluation.metrics import Metrics, Mistake
+    from rkcnn.use.load import Classifier
 
 SHOWN_MISTAKES = 48  # on the contact sheet
 SHOWN_PAIRS = 5  # of classes that are confused most often
@@ -27,6 +29,8 @@ def evaluate(
     /,
     *,
     data: str | None = None,
+    with_: Annotated[list[str] | None, Parameter(negative=())] = None,
+    corrupt: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     device: str = "auto",
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     json_: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
@@ -41,6 +45,10 @@ def evaluate(
         A run's folder, or a weights.safetensors.
     data
         A name of `rkcnn data list`, folder:PATH or npz:PATH; by default the images that the run was evaluated on.
+    with_
+        Solve the network's f by another method and compare: method=dopri5,tol=1e-3 or method=euler,steps=8. Repeatable.
+    corrupt
+        Measure the error under noise, blur, lost contrast and shifts instead, each in five grades.
     device
         cpu, cuda, cuda:N, or auto: a GPU if there is one.
     output
@@ -48,33 +56,70 @@ def evaluate(
     json_
         Print the metrics as JSON instead of tables.
     """
-    from rkcnn.data.load import load as load_data
+    from rkcnn.cli.evaluate_otherwise import report_corrupted, report_solvers
     from rkcnn.data.progress import Progress
-    from rkcnn.use.evaluate import load_tested_images, measure_on, was_tested_with
+    from rkcnn.use.compare_solvers import read_choice
+    from rkcnn.use.evaluate import load_other_images, load_tested_images
     from rkcnn.use.load import find_weights, load
 
+    if with_ and corrupt:
+        raise InputError("`with=...` and `corrupt=True` given; give one of the two at a time")
+    choices = [read_choice(text) for text in with_ or ()]
     weights, result = find_weights(run)
     if data is None and result is None:
         raise InputError(f"{run} has no result beside it that names its data; say which images, as in `data='mnist'`")
     classifier = load(run)
     progress = Progress(sys.stderr)
     if data is not None:
-        full_name, (_, images) = data, load_data(data, sources, own, progress)
+        full_name, images = data, load_other_images(classifier, data, sources, own, progress)
     else:
         assert result is not None
-        images = load_tested_images(result, sources, None if own == OwnOptions() else own, progress)
-        full_name = result.run.data
-    same = result is not None and full_name == result.run.data and was_tested_with(result, images)
-    metrics = measure_on(classifier, images, device)
-    pictures, notes = save_pictures(metrics, images, classifier.name, output or weights.parent)
-    if json_:
-        about = {"weights": str(weights), "network": classifier.name, "data": full_name, "classes": images.classes}
-        values = {**about, **metrics.as_dict(), "pictures": [str(path) for path in pictures], "notes": notes}
-        print(json.dumps(with_null(values), indent=1))
+        full_name, images = result.run.data, load_tested_images(result, sources, own, progress)
+    task = Evaluation(classifier, images, full_name, weights, device, output or weights.parent, json_)
+    if choices:
+        report_solvers(task, choices)
+    elif corrupt:
+        report_corrupted(task)
+    else:
+        report_metrics(task)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What is evaluated, and how the findings are given."""
+
+    classifier: Classifier
+    images: Images
+    data: str  # the full name of the images' set
+    weights: Path
+    device: str
+    folder: Path  # for pictures
+    json: bool
+
+    def print_head(self) -> None:
+        """Print which network is evaluated on which images."""
+        print(f"network      {self.classifier.name}, from {self.weights}")
+        print(f"data         {self.images.name}, {self.images.part}: {len(self.images):,} images")
+
+    def print_json(self, findings: dict[str, Any]) -> None:
+        """Print which network is evaluated on which images, and the findings, as JSON."""
+        about = {"weights": str(self.weights), "network": self.classifier.name, "data": self.data}
+        print(json.dumps(with_null({**about, "classes": self.images.classes, **findings}), indent=1))
+
+
+def report_metrics(task: Evaluation) -> None:
+    """Measure, draw and print what the network gets wrong."""
+    from rkcnn.use.evaluate import measure_on, was_tested_with
+
+    result, images = task.classifier.result, task.images
+    metrics = measure_on(task.classifier, images, task.device)
+    pictures, notes = save_pictures(metrics, images, task.classifier.name, task.folder)
+    if task.json:
+        task.print_json({**metrics.as_dict(), "pictures": [str(path) for path in pictures], "notes": notes})
         return
-    print(f"network      {classifier.name}, from {weights}")
-    print(f"data         {images.name}, {images.part}: {len(images):,} images")
+    task.print_head()
     print_metrics(metrics, images.classes)
+    same = result is not None and task.data == result.run.data and was_tested_with(result, images)
     if result is not None and result.error is not None and same:
         agrees = abs(result.error - metrics.error) < 0.5 / metrics.images
         print(f"recorded     {100 * result.error:.2f} % when it was trained{'' if agrees else ': NOT THE SAME'}")
@@ -103,12 +148,14 @@ def print_metrics(metrics: Metrics, classes: tuple[str, ...]) -> None:
         f"error        {100 * metrics.error:.2f} % ({metrics.wrong} of {metrics.images:,} wrong), "
         f"95 % interval {low:.2f} to {high:.2f} %"
     )
+    print(f"balanced     {100 * metrics.balanced_error:.2f} % error if every class counts the same")
     print(f"calibration  NLL {metrics.nll:.4f}, expected calibration error {100 * metrics.ece:.2f} %")
-    print("by class")
+    print("by class, with F1")
     width = max(map(len, classes))
-    for name, error, row in zip(classes, metrics.class_errors, metrics.confusion, strict=True):
+    columns = zip(classes, metrics.class_errors, metrics.confusion, metrics.class_f1, strict=True)
+    for name, error, row, f1 in columns:
         share = "no images" if error is None else f"{100 * error:6.2f} % of {sum(row)}"
-        print(f"  {name:{width}}  {share}")
+        print(f"  {name:{width}}  {share}{'' if f1 is None else f', F1 {f1:.3f}'}")
     pairs = sorted(
         (-count, i, j) for i, row in enumerate(metrics.confusion) for j, count in enumerate(row) if i != j and count
     )

@@ -31,7 +31,9 @@ class Metrics:
     wrong: int
     error: float
     interval: tuple[float, float]  # Wilson's, of the error, at 95 %
+    balanced_error: float  # the mean of the errors of the classes that have images, each counted once
     class_errors: tuple[float | None, ...]  # None for a class without images
+    class_f1: tuple[float | None, ...]  # 2 TP / (2 TP + FP + FN); None for a class that no image has or is taken for
     confusion: tuple[tuple[int, ...], ...]  # [i][j] counts images of class i taken for class j
     nll: float  # mean negative log-likelihood
     ece: float  # expected calibration error
@@ -48,7 +50,9 @@ def measure(logits: Tensor, labels: Tensor, classes: int) -> Metrics:
     probability, predicted = logits.softmax(1).max(1)
     right = predicted == labels
     confusion = torch.bincount(labels * classes + predicted, minlength=classes**2).reshape(classes, classes)
-    total = confusion.sum(1)
+    hits, total, taken = confusion.diag().tolist(), confusion.sum(1).tolist(), confusion.sum(0).tolist()
+    class_errors = tuple(1 - hit / count if count else None for hit, count in zip(hits, total, strict=True))
+    present = [error for error in class_errors if error is not None]
     wrong = int((~right).sum())
     mistaken = (~right).nonzero().flatten()
     mistaken = mistaken[probability[mistaken].argsort(descending=True, stable=True)]
@@ -57,7 +61,12 @@ def measure(logits: Tensor, labels: Tensor, classes: int) -> Metrics:
         wrong=wrong,
         error=wrong / len(labels),
         interval=wilson(wrong, len(labels)),
-        class_errors=tuple(1 - int(confusion[i, i]) / int(total[i]) if total[i] else None for i in range(classes)),
+        balanced_error=sum(present) / len(present),
+        class_errors=class_errors,
+        class_f1=tuple(
+            2 * hit / (count + predictions) if count + predictions else None
+            for hit, count, predictions in zip(hits, total, taken, strict=True)
+        ),
         confusion=tuple(tuple(row) for row in confusion.tolist()),
         nll=float(F.cross_entropy(logits, labels)),
         ece=calibration_error(probability, right),

@@ -66,7 +66,9 @@ def read_weights(path: Path) -> tuple[nn.Module, NetworkDescription]:
             description_json = (file.metadata() or {}).get("rkcnn")
             state: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
-        raise InputError(f"{path} can't be read as weights: {error}") from None
+        raise InputError(
+            f"{path} can't be read as weights: {error}; give a finished run's folder or its {WEIGHTS}"
+        ) from None
     if description_json is None:
         what = "a checkpoint" if is_checkpoint(path.name) else "not a weight file of rkcnn"
         raise InputError(f"{path} is {what}; give a finished run's folder or its {WEIGHTS}")

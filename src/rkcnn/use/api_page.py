@@ -25,7 +25,7 @@ functions and the first group of types below, and imports torch only when one of
 0 to 1, times are in seconds, and sizes in bytes. Input that can't be used raises `rkcnn.InputError`: its message is one
 sentence that says what was given and what would work.
 """
-ORDER = ("create_model", "list_models", "cost", "train", "evaluate", "load", "load_images", "solve")
+ORDER = ("create_model", "list_models", "cost", "train", "evaluate", "load", "export", "load_images", "solve")
 
 
 def write_page() -> str:
@@ -75,11 +75,15 @@ def _returns(function: Any) -> Any:
 
 
 def _describe_function(title: str, function: Any) -> str:
+    return f"### {title}\n\n```python\n{_signature(title.rpartition('.')[2], function)}\n```\n\n{_text(function)}\n"
+
+
+def _text(function: Any) -> str:
+    """The docstring, with its arguments as a list."""
     paragraphs = (inspect.getdoc(function) or "").split("\n\n")
-    text = "\n\n".join(
+    return "\n\n".join(
         "\n".join(f"- `{name}`: {about}" for name, about in _items(paragraph)) or paragraph for paragraph in paragraphs
     )
-    return f"### {title}\n\n```python\n{_signature(title.rpartition('.')[2], function)}\n```\n\n{text}\n"
 
 
 def _describe_class(title: str, kind: type) -> str:
@@ -95,7 +99,7 @@ def _describe_class(title: str, kind: type) -> str:
         parts.append("\n".join(["| field | type | |", "|---|---|---|", *rows, ""]))
     for name, method in _methods(kind):
         shown = name if isinstance(method, property) else _signature(name, method)
-        parts.append(f"```python\n.{shown}\n```\n\n{inspect.getdoc(method)}\n")
+        parts.append(f"```python\n.{shown}\n```\n\n{_text(method)}\n")
     return "\n".join(parts)
 
 

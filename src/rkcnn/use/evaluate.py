@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import copy
 import sys
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
+
+from torch import Tensor
 
 from rkcnn.data.images import Images
 from rkcnn.data.load import load as load_named
 from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.data.progress import Progress
 from rkcnn.error import InputError
+from rkcnn.evaluation.corruption import corrupt
 from rkcnn.evaluation.metrics import Metrics, measure
 from rkcnn.evaluation.predictor import Predictor
+from rkcnn.model.other_solver import SolverChoice, solve_by
 from rkcnn.record.result import Result
 from rkcnn.run.device import pick_device, set_precision
-from rkcnn.use.images import Labelled, label_images, load_images
+from rkcnn.use.images import Labelled, label_images
 from rkcnn.use.load import Classifier, load
 from rkcnn.use.result import TrainingResult
 
@@ -28,6 +34,10 @@ def evaluate(
     split: float | None = None,
     skip_bad: bool = False,
     device: str = "auto",
+    method: str | None = None,
+    steps: int | None = None,
+    tol: float | None = None,
+    corruption: tuple[str, int] | None = None,
 ) -> Metrics:
     """Measure a trained network on test images: its error with a 95 % interval, what it confuses, how sure it is.
 
@@ -35,8 +45,12 @@ def evaluate(
     data       the images to test with: a name as in `rkcnn.load_images` (its test images are used), arrays (x, y), or
                `Images`; without it, the images that the run was tested with
     size, split, skip_bad
-               as in `rkcnn.load_images`
+               as in `rkcnn.load_images`; an option that is not given is that of the run where the images are the run's,
+               and a folder of other images is resized to the size that the network was trained on
     device     cpu, cuda, cuda:N, or auto: a GPU if there is one
+    method, steps, tol
+               solve the network's f by another method than in training, as in `rkcnn.solve`
+    corruption corrupt the images first: noise, blur, contrast or shift with a grade from 1 to 5, as in ("noise", 3)
 
     The images must have the size, channels and classes that the network was trained on. They are normalised as the
     training images were.
@@ -44,19 +58,32 @@ def evaluate(
     if isinstance(model, TrainingResult):
         model = model.folder
     classifier = model if isinstance(model, Classifier) else load(model)
+    choice = SolverChoice(method, steps, tol)
+    if choice != SolverChoice():
+        classifier = replace(classifier, network=solve_by(classifier.network, choice))
     images = _find_images(classifier, data, OwnOptions(size, split, skip_bad))
+    if corruption is not None:
+        kind, grade = corruption
+        images = corrupt(images, kind, grade)
     return measure_on(classifier, images, device)
 
 
 def measure_on(classifier: Classifier, images: Images, device: str) -> Metrics:
     """Measure a trained network on these images, normalised as those it was trained on."""
-    images = classifier.description.prepare(images)
+    return measure(compute_logits(classifier, images, device), images.labels, len(images.classes))
+
+
+def compute_logits(classifier: Classifier, images: Images, device: str) -> Tensor:
+    """Return the logits (N, classes) for these images, in the precision of the training."""
+    predictor = make_predictor(classifier, images, device)
+    return predictor.logits(copy.deepcopy(classifier.network).to(predictor.device))  # the caller's stays where it is
+
+
+def make_predictor(classifier: Classifier, images: Images, device: str) -> Predictor:
+    """Return a predictor of these images, normalised as those of the training and computed in its precision."""
     precision = classifier.result.run.recipe.precision if classifier.result else "fp32"
     set_precision(precision)
-    where = pick_device(device)
-    network = copy.deepcopy(classifier.network).to(where)  # the caller's network stays on its device
-    logits = Predictor(images, where, precision).logits(network)
-    return measure(logits, images.labels, len(images.classes))
+    return Predictor(classifier.description.prepare(images), pick_device(device), precision)
 
 
 def load_tested_images(
@@ -64,8 +91,8 @@ def load_tested_images(
 ) -> Images:
     """Load the images that a run was tested with, by the name and options in its record.
 
-    `own` replaces the recorded options of a user's own images. Raises InputError if what is loaded has another
-    checksum.
+    An option of a user's own images that `own` gives replaces the recorded one. Raises InputError if what is loaded has
+    another checksum.
     """
     name, held_out = result.run.data_set, result.run.validation
     if name.startswith("arrays-"):
@@ -73,7 +100,7 @@ def load_tested_images(
             "the run was tested with arrays, and its record doesn't hold them; evaluate it from Python with "
             "data=(x, y), or name a data set"
         )
-    training, images = load_named(name, sources, own or OwnOptions(**result.data.get("own", {})), progress)
+    training, images = load_named(name, sources, _override(result.data.get("own", {}), own), progress)
     if held_out:
         _, images = training.split(held_out)
     if not was_tested_with(result, images):
@@ -90,18 +117,41 @@ def was_tested_with(result: Result, images: Images) -> bool:
     return all(result.data.get(name, value) == value for name, value in found.items())
 
 
+def load_other_images(
+    classifier: Classifier,
+    name: str,
+    sources: Sources | None = None,
+    own: OwnOptions | None = None,
+    progress: Progress | None = None,
+) -> Images:
+    """Load the test images of a data set that is named, with the options that `evaluate` describes."""
+    result, (height, width) = classifier.result, classifier.size
+    known: dict[str, Any] = {}
+    if result is not None and name == result.run.data.partition("~validation-")[0]:
+        known = result.data.get("own", {})
+    elif name.startswith("folder:") and height == width:
+        known = {"size": height}
+    return load_named(name, sources, _override(known, own), progress)[1]
+
+
+def _override(known: dict[str, Any], own: OwnOptions | None) -> OwnOptions:
+    """Return the known options with those replaced that `own` gives, which are those that differ from their default."""
+    options = [(each.name, getattr(own, each.name), each.default) for each in fields(OwnOptions)] if own else []
+    return OwnOptions(**{**known, **{name: value for name, value, default in options if value != default}})
+
+
 def _find_images(classifier: Classifier, data: str | Labelled | Images | None, own: OwnOptions) -> Images:
-    result = classifier.result
+    result, progress = classifier.result, Progress(sys.stderr)
     match data:
         case None if result is not None:
-            return load_tested_images(result, own=None if own == OwnOptions() else own, progress=Progress(sys.stderr))
+            return load_tested_images(result, own=own, progress=progress)
         case None:
             raise InputError(
                 f"the weights of {classifier.name} have no result beside them that names their data; say which images "
                 "to test with, as in `data='mnist'`"
             )
         case str():
-            return load_images(data, size=own.size, split=own.split, skip_bad=own.skip_bad)[1]
+            return load_other_images(classifier, data, own=own, progress=progress)
         case Images():
             return data
         case (pixels, labels):

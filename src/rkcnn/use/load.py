@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from rkcnn.error import InputError
 from rkcnn.evaluation.weights import NetworkDescription, read_weights
+from rkcnn.model.features import period_features
+from rkcnn.model.published.originals import find_original
+from rkcnn.model.spec import parse
 from rkcnn.record.result import Result, read_result
 from rkcnn.run_folder import RESULT, WEIGHTS
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from rkcnn.use.predict import Prediction
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,6 +79,54 @@ class Classifier:
         device = next(self.network.parameters()).device
         return self.network(self.normalise(images.to(device)))
 
+    def predict(
+        self,
+        pictures: str | Path | bytes | Image | np.ndarray[Any, Any] | Tensor | Iterable[Any],
+        top: int = 3,
+        *,
+        invert: bool | None = None,
+        skip_bad: bool = False,
+    ) -> list[Prediction]:
+        """Return what the network says about each picture: its most probable classes with their probabilities.
+
+        pictures   a file (PNG, JPEG or WebP), a folder, which is searched with its subfolders, the bytes of a file, a
+                   Pillow image, a uint8 array (height, width) or (height, width, channels), several of these as
+                   (N, height, width, channels), or a list of any of them; a tensor has its channels first
+        top        how many classes are named
+        invert     exchange dark and light; without it, dark ink on light paper is recognised where the network was
+                   trained on light on dark, as in MNIST
+        skip_bad   leave out files that can't be read, instead of raising InputError at the first
+
+        Pictures may have any size and mode. They are turned upright by their EXIF tag, scaled to cover the network's
+        size and cropped to its middle.
+        """
+        from rkcnn.use.predict import Prediction, find_sources, predict_each
+
+        found = []
+        for answer in predict_each(self, find_sources(pictures), top, invert):
+            if isinstance(answer, Prediction):
+                found.append(answer)
+            elif not skip_bad:
+                raise InputError(f"{answer.reason}; `skip_bad=True` would leave it out")
+        return found
+
+    def features(self, images: Tensor) -> list[Tensor]:
+        """Return the features of each period, of shape (N, channels, height, width), for gradients and other tasks.
+
+        `images` are (N, channels, height, width), as uint8, or as fractions from 0 to 1, to which gradients flow. The
+        network stays as it was: no batch norm updates its running statistics. A published original, which has no
+        periods, gives one tensor (N, width).
+        """
+        device = next(self.network.parameters()).device
+        images = images.to(device)
+        if not images.is_floating_point():
+            return period_features(self.network, self.normalise(images))
+        low, high = images.detach().aminmax()
+        if low < 0 or high > 1:
+            raise InputError(f"floats from {low:g} to {high:g} given; give fractions from 0 to 1, or uint8")
+        mean, std = (torch.tensor(v, device=device).view(-1, 1, 1) for v in (self.mean, self.std))
+        return period_features(self.network, (images - mean) / std)
+
     def __repr__(self) -> str:
         height, width = self.size
         count, some = len(self.classes), ", ".join(self.classes[:3]) + ", ..." * (len(self.classes) > 3)
@@ -89,6 +148,11 @@ def find_weights(path: Path) -> tuple[Path, Result | None]:
     result = read_result(folder / RESULT) if (folder / RESULT).exists() else None
     if not path.is_dir():
         if not path.exists():
+            if _is_network(str(path)):
+                raise InputError(
+                    f"{path} is the name of a network, of which there are no trained weights to download yet; train it "
+                    f"(rkcnn train {path}) and give the folder of the run"
+                )
             raise InputError(f"{path} doesn't exist; give the folder of a finished run or its {WEIGHTS}")
         return path, result
     if result is None:
@@ -96,3 +160,10 @@ def find_weights(path: Path) -> tuple[Path, Result | None]:
     if not result.finished:
         raise InputError(f"{path} holds no weights: the run {result.status}")
     return folder / WEIGHTS, result
+
+
+def _is_network(name: str) -> bool:
+    try:
+        return find_original(name) is not None or bool(parse(name))
+    except InputError:
+        return False

@@ -99,8 +99,8 @@ def read_folder(files: LabelledFiles, size: int, channels: int, limit: int, on_b
         for path, label in block:
             try:
                 with open_file(path) as file, open_image(file, str(path), limit, FORMATS) as image:
-                    _bound_decoding(image, str(path), file.tell(), size)
-                    pixels[len(labels)] = _square(image, size, channels)
+                    bound_decoding(image, str(path), file.tell(), size)
+                    pixels[len(labels)] = fit_pixels(make_upright(image), size, size, channels)
                     labels.append(label)
             except InputError as error:
                 on_bad(path, error)
@@ -159,7 +159,7 @@ def _list_folder(folder: Path, wanted: Callable[[Path], bool]) -> list[Path]:
         ) from None
 
 
-def _bound_decoding(image: Image, where: str, size: int, side: int) -> None:
+def bound_decoding(image: Image, where: str, size: int, side: int) -> None:
     """Before decoding, bound the memory that it takes by the size of the file, in bytes.
 
     A JPEG that would take more is decoded at a smaller scale; an image of another format is refused.
@@ -178,10 +178,8 @@ def _bound_decoding(image: Image, where: str, size: int, side: int) -> None:
         )
 
 
-def _square(image: Image, size: int, channels: int) -> NDArray[np.uint8]:
-    """Return the image upright, in 8 bits, black where transparent, scaled to cover the square and cropped to its
-    middle.
-    """
+def make_upright(image: Image) -> Image:
+    """Return the image turned as its EXIF tag says, in 8 bits, and black where transparent; it may be the one given."""
     from PIL import Image, ImageChops, ImageOps
 
     ImageOps.exif_transpose(image, in_place=True)
@@ -195,8 +193,15 @@ def _square(image: Image, size: int, channels: int) -> NDArray[np.uint8]:
     if image.has_transparency_data:
         image = image if image.mode == "RGBA" else image.convert("RGBA")
         image.paste((0, 0, 0), mask=ImageChops.invert(image.getchannel("A")))
+    return image
+
+
+def fit_pixels(image: Image, height: int, width: int, channels: int) -> NDArray[np.uint8]:
+    """Return an upright image as (height, width, channels), scaled to cover that size and cropped to its middle."""
+    from PIL import Image, ImageOps
+
     mode = "L" if channels == 1 else "RGB"
     if image.mode not in ("L", "RGB"):  # these two give the same result when scaled first, which copies less
         image = image.convert(mode)
-    image = ImageOps.fit(image, (size, size), Image.Resampling.BICUBIC).convert(mode)
-    return np.asarray(image, np.uint8).reshape(size, size, channels)
+    image = ImageOps.fit(image, (width, height), Image.Resampling.BICUBIC).convert(mode)
+    return np.asarray(image, np.uint8).reshape(height, width, channels)

@@ -1,0 +1,51 @@
+"""rkcnn export: writes a trained network as a file for other programs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def export(
+    run: Path,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    to: str | None = None,
+    json_: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+) -> None:
+    """Write a trained network as a file for other programs, and check it against the network on 256 real images.
+
+    Parameters
+    ----------
+    run
+        A run's folder, or a weights.safetensors.
+    output
+        The file to write.
+    to
+        onnx, pt2 (torch.export) or safetensors (weights alone); by default what the suffix of the file says.
+    json_
+        Print what was compared as JSON.
+    """
+    from rkcnn.use.export import export as write
+    from rkcnn.use.load import load
+
+    classifier = load(run)
+    done = write(classifier, to, output=output)
+    if json_:
+        print(json.dumps({**asdict(done), "path": str(done.path)}, indent=1))
+        return
+    shape = ", ".join(map(str, (classifier.channels, *classifier.size)))
+    print(f"network   {classifier.name}")
+    if done.to == "safetensors":
+        print("content   weights alone, with their description; rkcnn.load reads them")
+    else:
+        print(f"takes     images, uint8 (batch, {shape}); normalised inside")
+        print(f"returns   probabilities, float32 (batch, {len(classifier.classes)})")
+    compared = f"{done.images} images of {done.checked_on}"
+    print(f"checked   on {compared}: probabilities differ from the network's by {done.difference:.1e} at most")
+    print(f"wrote     {done.path}, {done.path.stat().st_size / 1e6:.2f} MB")

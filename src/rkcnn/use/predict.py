@@ -1,0 +1,168 @@
+"""What a trained network says about pictures: files, folders, Pillow images or arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rkcnn.data.picture import (
+    Picture,
+    PictureFormat,
+    find_pictures,
+    fit_array,
+    fit_picture,
+    read_bytes,
+    read_picture,
+)
+from rkcnn.error import InputError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from rkcnn.use.load import Classifier
+
+FORMS = "files, folders, the bytes of a file, Pillow images or arrays"
+BATCH = 64  # pictures that are classified together
+
+ReadPicture = Callable[[str, PictureFormat, bool | None], Picture]
+"""Reads a picture, given its name for messages, what the network takes, and whether it is inverted."""
+
+
+class Answer(NamedTuple):
+    """A class and its probability."""
+
+    label: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a network says about one picture."""
+
+    picture: str  # the file, or the number of a picture that is none
+    top: tuple[Answer, ...]  # the most probable classes with their probabilities, the best first
+    inverted: bool  # the picture was dark on light paper, and was turned into light on dark as the network knows it
+
+    @property
+    def label(self) -> str:
+        """The most probable class."""
+        return self.top[0].label
+
+    @property
+    def probability(self) -> float:
+        """The probability of that class."""
+        return self.top[0].probability
+
+
+@dataclass(frozen=True)
+class PictureSource:
+    """A picture that has not been read yet."""
+
+    name: str  # of its file; empty for a picture that is none
+    read: ReadPicture
+
+
+class Unreadable(NamedTuple):
+    """A picture that can't be read, with the reason in one sentence that names it."""
+
+    picture: str
+    reason: str
+
+
+def predict_each(
+    classifier: Classifier, sources: Sequence[PictureSource], top: int, invert: bool | None = None
+) -> Iterator[Prediction | Unreadable]:
+    """Yield what the network says about each picture, in their order; they are read and classified in batches."""
+    if isinstance(top, bool) or top < 1:
+        raise InputError(f"`top={top}` given; give the number of classes to name, 1 or more")
+    wanted = PictureFormat.of(classifier.size, classifier.mean, classifier.classes)
+    for start in range(0, len(sources), BATCH):
+        read: list[Picture | Unreadable] = []
+        for number, source in enumerate(sources[start : start + BATCH], start + 1):
+            name = source.name or f"picture {number}"
+            try:
+                read.append(source.read(name, wanted, invert))
+            except InputError as error:
+                read.append(Unreadable(name, str(error)))
+        pictures = [each for each in read if isinstance(each, Picture)]
+        answers = iter(_classify(classifier, pictures, top) if pictures else ())
+        yield from (next(answers) if isinstance(each, Picture) else each for each in read)
+
+
+def _classify(classifier: Classifier, pictures: Sequence[Picture], top: int) -> list[Prediction]:
+    pixels = torch.from_numpy(np.stack([picture.pixels for picture in pictures])).permute(0, 3, 1, 2).contiguous()
+    probabilities = classifier(pixels).double().softmax(1).cpu()
+    best = probabilities.topk(min(top, len(classifier.classes)), 1)
+    return [
+        Prediction(
+            picture.name,
+            tuple(Answer(classifier.classes[i], p) for i, p in zip(places, values, strict=True)),
+            picture.inverted,
+        )
+        for picture, places, values in zip(pictures, best.indices.tolist(), best.values.tolist(), strict=True)
+    ]
+
+
+def find_sources(pictures: object) -> list[PictureSource]:
+    """Return the pictures in what `Classifier.predict` takes; files are not opened yet.
+
+    Raises InputError for what can't be a picture, and where there is none.
+    """
+    from PIL.Image import Image
+
+    if isinstance(pictures, (str, Path)):
+        return [file_source(path) for path in find_pictures(Path(pictures))]
+    if isinstance(pictures, bytes):
+        return [PictureSource("", partial(read_bytes, pictures))]
+    if isinstance(pictures, Image):
+        return [PictureSource("", partial(_fit_copy, pictures))]
+    if isinstance(pictures, (np.ndarray, Tensor)):
+        return [PictureSource("", partial(fit_array, pixels)) for pixels in _split_array(pictures)]
+    if isinstance(pictures, Iterable):
+        found = [source for picture in pictures for source in find_sources(picture)]
+        if found:
+            return found
+        raise InputError(f"no picture given; give {FORMS}")
+    raise InputError(f"a picture of type {type(pictures).__name__} given; give {FORMS}")
+
+
+def file_source(path: Path) -> PictureSource:
+    """Return the picture in a file."""
+    return PictureSource(str(path), lambda name, wanted, invert: read_picture(path, wanted, invert))
+
+
+def _fit_copy(image: Image, name: str, wanted: PictureFormat, invert: bool | None) -> Picture:
+    return fit_picture(image.copy(), name, wanted, invert)
+
+
+def _split_array(array: np.ndarray[Any, Any] | Tensor) -> list[np.ndarray[Any, Any]]:
+    """Return the pictures of an array, uint8 (height, width) or with 1 or 3 channels last.
+
+    A tensor has its channels first, and so may an array, if its last length is not 1 or 3. Three lengths without
+    channels are several grey pictures.
+    """
+    pixels = array.detach().cpu().numpy() if isinstance(array, Tensor) else array
+    first, last = (pixels.ndim >= 3 and pixels.shape[axis] in (1, 3) for axis in (-3, -1))
+    if (
+        pixels.dtype != np.uint8
+        or not 2 <= pixels.ndim <= 4
+        or 0 in pixels.shape
+        or (pixels.ndim == 4 and not first | last)
+    ):
+        hint = "; for fractions from 0 to 1 that is (255 * x).round() as uint8" * (pixels.dtype.kind == "f")
+        raise InputError(
+            f"pictures as {pixels.dtype} of shape {pixels.shape} given; give uint8 of shape (height, width), (height, "
+            f"width, channels) or (N, height, width, channels) with 1 or 3 channels{hint}"
+        )
+    if first and (isinstance(array, Tensor) or not last):
+        pixels = np.moveaxis(pixels, -3, -1)
+    elif not last and pixels.ndim == 3:
+        return list(pixels)
+    return list(pixels) if pixels.ndim == 4 else [pixels]

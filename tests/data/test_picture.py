@@ -1,0 +1,95 @@
+"""Pictures of every kind as a network takes them."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from rkcnn.data.load import load
+from rkcnn.data.picture import (
+    Picture,
+    PictureFormat,
+    find_pictures,
+    fit_array,
+    fit_picture,
+    read_bytes,
+    read_picture,
+)
+from rkcnn.error import InputError
+
+COLOUR = PictureFormat(20, 30, 3)
+GREY = PictureFormat(28, 28, 1, dark=True, digits=True)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "I;16", "CMYK", "HSV", "F"])
+def test_any_mode_and_size_becomes_what_the_network_takes(mode: str) -> None:
+    image = Image.new("L", (50, 47), 255).convert(mode) if mode != "I;16" else Image.new("I;16", (50, 47), 65535)
+    assert fit_picture(image, "a", COLOUR).pixels.shape == (20, 30, 3)
+    assert fit_picture(image, "a", GREY).pixels.shape == (28, 28, 1)
+
+
+def test_a_photograph_is_turned_as_its_exif_tag_says(tmp_path: Path) -> None:
+    pixels = np.zeros((40, 40, 3), np.uint8)
+    pixels[:20] = 255  # light above
+    exif = Image.Exif()
+    exif[0x0112] = 6  # to be turned by 90 degrees
+    Image.fromarray(pixels).save(tmp_path / "a.jpg", exif=exif)
+    turned = read_picture(tmp_path / "a.jpg", COLOUR).pixels
+    assert turned[:, 20:].min() > 200
+    assert turned[:, :10].max() < 50
+
+
+def test_pixels_of_the_networks_size_stay_as_they_are() -> None:
+    for pixels in load("mnist-mini")[1].pixels[:20, 0].numpy():
+        found = fit_array(pixels, "a", GREY)
+        assert not found.inverted
+        np.testing.assert_array_equal(found.pixels[..., 0], pixels)
+
+
+def test_a_negative_is_inverted_unless_that_is_forbidden_or_the_network_knows_light_pictures() -> None:
+    digit = 255 - load("mnist-mini")[1].pixels[0, 0].numpy()
+
+    def read(wanted: PictureFormat, invert: bool | None = None) -> Picture:
+        return fit_array(digit, "a", wanted, invert)
+
+    assert read(GREY).inverted
+    assert read(GREY).pixels[0].max() < 50
+    assert not read(GREY, False).inverted
+    assert not read(PictureFormat(28, 28, 1)).inverted
+    coloured = read(PictureFormat(28, 28, 3), True)
+    np.testing.assert_array_equal(coloured.pixels[..., 0], 255 - digit)
+
+
+def test_the_format_follows_from_the_training_images() -> None:
+    digits = tuple("0123456789")
+    assert PictureFormat.of((28, 28), (0.0,), digits) == GREY
+    assert PictureFormat.of((28, 28), (0.286,), ("shoe", "coat")) == PictureFormat(28, 28, 1, dark=True)
+    assert PictureFormat.of((20, 30), (0.5,), digits) == PictureFormat(20, 30, 1)
+    assert PictureFormat.of((20, 30), (0.0, 0.0, 0.0), digits) == COLOUR
+
+
+def test_pictures_of_a_folder_and_its_subfolders_are_found_in_order(tmp_path: Path) -> None:
+    for name in ("b/2.PNG", "b/1.jpeg", "a.webp", "notes.txt", ".hidden.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert find_pictures(tmp_path) == [tmp_path / name for name in ("a.webp", "b/1.jpeg", "b/2.PNG")]
+    assert find_pictures(tmp_path / "notes.txt") == [tmp_path / "notes.txt"]
+
+
+def test_what_is_no_picture_gets_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no such file or folder"):
+        find_pictures(tmp_path / "none")
+    with pytest.raises(InputError, match=r"is a folder with no picture; put \.png"):
+        find_pictures(tmp_path)
+    with pytest.raises(InputError, match=r"standard input: there are no bytes"):
+        read_bytes(b"", "standard input", GREY)
+    buffer = io.BytesIO()
+    Image.new("RGB", (30, 30)).save(buffer, "PNG")
+    with pytest.raises(InputError, match=r"cut: can't be read as PNG or JPEG or WEBP"):
+        read_bytes(buffer.getvalue()[:60], "cut", GREY)
+    with pytest.raises(InputError, match="the network takes images of 2 channels"):
+        read_bytes(buffer.getvalue(), "a", PictureFormat(28, 28, 2))

@@ -1,0 +1,115 @@
+"""Asking a trained network about pictures, from Python."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from rkcnn.error import InputError
+from rkcnn.use.load import load
+from rkcnn.use.predict import BATCH, Prediction, Unreadable, file_source, find_sources, predict_each
+from rkcnn.use.result import TrainingResult
+from use.conftest import Arrays
+
+
+def test_every_way_to_give_a_picture_gets_the_same_answer(
+    trained: TrainingResult, arrays: Arrays, tmp_path: Path
+) -> None:
+    model = load(trained.folder)
+    pixels = arrays[1][0][3]
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    Image.fromarray(pixels).convert("RGBA").save(tmp_path / "b.webp", lossless=True)
+    tensor = torch.from_numpy(pixels)
+    ways: list[Any] = [
+        tmp_path / "a.png",
+        str(tmp_path / "b.webp"),
+        (tmp_path / "a.png").read_bytes(),
+        Image.fromarray(pixels),
+        Image.fromarray(pixels).convert("RGB"),
+        pixels,
+        pixels[..., None],
+        np.repeat(pixels[..., None], 3, -1),
+        pixels[None],
+        tensor[None],
+        tensor[None, None],
+        np.repeat(pixels[None], 3, 0)[None],
+    ]
+    answers = [model.predict(way) for way in ways] + [model.predict([way]) for way in ways]
+    assert all(len(answer) == 1 for answer in answers)
+    best = int(np.load(trained.folder / "predictions.npy")[3])
+    for (answer,) in answers:
+        assert answer.label == str(best)
+        assert answer.probability == pytest.approx(answers[0][0].probability, abs=1e-5)
+
+
+def test_a_batch_of_pictures_is_answered_in_order_as_it_was_tested(trained: TrainingResult, arrays: Arrays) -> None:
+    model, pixels = load(trained.folder), arrays[1][0]
+    many = np.concatenate([pixels, pixels])
+    assert len(many) > BATCH
+    found = [int(answer.label) for answer in model.predict(many, top=1)]
+    np.testing.assert_array_equal(found, np.tile(np.load(trained.folder / "predictions.npy"), 2))
+    (answer,) = model.predict(pixels[0], top=99)
+    assert len(answer.top) == 10
+    assert sum(p for _, p in answer.top) == pytest.approx(1)
+    assert answer.top == tuple(sorted(answer.top, key=lambda one: -one.probability))
+    assert (answer.picture, answer.probability) == ("picture 1", answer.top[0].probability)
+
+
+def test_a_folder_is_answered_by_name_and_the_pictures_given_stay_as_they_are(
+    trained: TrainingResult, arrays: Arrays, tmp_path: Path
+) -> None:
+    model = load(trained.folder)
+    for number, pixels in enumerate(arrays[1][0][:3]):
+        Image.fromarray(255 - pixels).save(tmp_path / f"{number}.png")
+    answers = model.predict(tmp_path)
+    assert [answer.picture for answer in answers] == [str(tmp_path / f"{number}.png") for number in range(3)]
+    assert all(answer.inverted for answer in answers)
+    assert not model.predict(tmp_path, invert=False)[0].inverted
+    image = Image.new("I;16", (40, 40), 9000)
+    before = image.tobytes()
+    model.predict(image)
+    assert image.tobytes() == before
+
+
+def test_a_damaged_picture_is_named_or_left_out(trained: TrainingResult, arrays: Arrays, tmp_path: Path) -> None:
+    model = load(trained.folder)
+    good, bad = tmp_path / "good.png", tmp_path / "bad.png"
+    Image.fromarray(arrays[1][0][0]).save(good)
+    bad.write_bytes(good.read_bytes()[:40])
+    with pytest.raises(InputError, match=r"bad\.png: can't be read as PNG.*; `skip_bad=True` would leave it out"):
+        model.predict([good, bad])
+    (answer,) = model.predict([bad, good], skip_bad=True)
+    assert answer.picture == str(good)
+    first, second = predict_each(model, [file_source(bad), file_source(good)], 1)
+    assert isinstance(first, Unreadable)
+    assert first.picture == str(bad)
+    assert isinstance(second, Prediction)
+    with pytest.raises(InputError, match="picture 2: can't be read"):
+        model.predict([good, good.read_bytes()[:40]])
+
+
+def test_what_is_no_picture_gets_one_sentence(trained: TrainingResult, tmp_path: Path) -> None:
+    model = load(trained.folder)
+    for given, says in (
+        ([], "no picture given; give files, folders"),
+        (3, "a picture of type int given"),
+        (np.zeros((2, 2)), r"pictures as float64 of shape \(2, 2\) given; .* for fractions from 0 to 1"),
+        (np.zeros((2, 8, 8, 5), np.uint8), "with 1 or 3 channels"),
+        (np.zeros((0, 8), np.uint8), "with 1 or 3 channels"),
+        (tmp_path, "is a folder with no picture"),
+        (tmp_path / "none.png", "there is no such file or folder"),
+    ):
+        with pytest.raises(InputError, match=says):
+            find_sources(given)
+    with pytest.raises(InputError, match="`top=0` given"):
+        model.predict(np.zeros((8, 8), np.uint8), top=0)
+    buffer = io.BytesIO()
+    Image.new("L", (9, 9)).save(buffer, "GIF")
+    with pytest.raises(InputError, match="can't be read as PNG or JPEG or WEBP"):
+        model.predict(buffer.getvalue())
