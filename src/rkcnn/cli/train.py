@@ -26,9 +26,10 @@ def train(
     data: str = "mnist-mini",
     recipe: str | None = None,
     set_: Annotated[list[str] | None, Parameter(negative=())] = None,
-    seed: WholeNumber = 0,
+    seed: WholeNumber | None = None,
     seeds: WholeNumber = 1,
     validation: WholeNumber = 0,
+    config: Path | None = None,
     device: str = "auto",
     engine: str = "auto",
     out: Path = Path("runs"),
@@ -51,11 +52,13 @@ def train(
     set_
         Change a field of the recipe, for example --set epochs=5 --set lr=0.05.
     seed
-        Determines the initial weights, the order of the images and the augmentation.
+        Determines the initial weights, the order of the images and the augmentation; 0 if not given.
     seeds
         Train so many seeds, counted from --seed; on a GPU side by side.
     validation
         Hold out so many training images and measure errors on them; the test set is not used.
+    config
+        Repeat a run by the config.json of its folder, which has its network, data, recipe, seed and --validation.
     device
         cpu, cuda, cuda:N, or auto: a GPU if there is one.
     engine
@@ -69,7 +72,18 @@ def train(
     """
     from rkcnn.fit.recipe import default_recipe, find_recipe
 
-    chosen = find_recipe(recipe or default_recipe(data), parse_changes(set_ or []))
+    if config is None:
+        chosen = find_recipe(recipe or default_recipe(data), parse_changes(set_ or []))
+        seed = seed or 0
+    else:
+        from rkcnn.record.config import read_config
+
+        given = (name, data, recipe, set_, validation, own)
+        if given != ("RKCNN-R-2@k=32", "mnist-mini", None, None, 0, OwnOptions()):
+            raise InputError("--config given with other settings of the run; leave them out, or change them in the file")
+        kept = read_config(config)
+        name, data, chosen, validation, own = kept.network, kept.data, kept.recipe, kept.validation, kept.own
+        seed = kept.seed if seed is None else seed
     if not 0 <= seed < 1 << 63:
         raise InputError(f"--seed {seed} given; a seed is a whole number from 0 to 2^63 - 1")
     if not 1 <= seeds <= MOST_SEEDS:
