@@ -56,3 +56,16 @@ def test_refuses_a_split_that_is_no_share(split: float) -> None:
 def test_refuses_a_size_without_a_pixel() -> None:
     with pytest.raises(InputError, match="`size=0` must be 1 pixel or more"):
         OwnOptions(size=0)
+
+
+def test_refuses_a_size_of_another_word() -> None:
+    assert OwnOptions(size="auto").size == "auto"
+    with pytest.raises(InputError, match="`size=large` must be a number of pixels, or auto"):
+        OwnOptions(size="large")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("keys", ["", "x_train", "x_train=", "x=a", "x_train=a,x_train=b", "x_train=a,"])
+def test_refuses_keys_that_name_no_arrays(keys: str) -> None:
+    assert OwnOptions(keys="x_train=a, y_train=b").key_names() == {"x_train": "a", "y_train": "b"}
+    with pytest.raises(InputError, match="must name arrays of the file for x_train, y_train, x_test, y_test, classes"):
+        OwnOptions(keys=keys)

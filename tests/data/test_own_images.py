@@ -186,8 +186,49 @@ def test_npz_with_and_without_a_test_set(tmp_path: Path) -> None:
     assert test.labels.tolist() == [0, 1]
     np.savez(tmp_path / "one.npz", x_train=pixels, y_train=labels)
     train, test = load(f"npz:{tmp_path / 'one.npz'}", own=OwnOptions(split=0.2))
-    assert (len(train), len(test)) == (8, 2)
-    with pytest.raises(InputError, match="leaves one of the two sets empty"):
-        load(f"npz:{tmp_path / 'one.npz'}", own=OwnOptions(split=0.01))
+    assert (len(train), sorted(test.labels.tolist())) == (7, [0, 1, 2])
+    with pytest.raises(InputError, match=r"has a test set of its own; leave `split=0\.2` out"):
+        load(f"npz:{tmp_path / 'both.npz'}", own=OwnOptions(split=0.2))
     with pytest.raises(InputError, match=r"an \.npz is not resized"):
         load(f"npz:{tmp_path / 'both.npz'}", own=OwnOptions(size=32))
+
+
+@pytest.mark.parametrize("share", [0.01, 0.2, 0.5, 0.99])
+def test_a_split_sets_the_same_share_of_each_class_apart(share: float) -> None:
+    labels = np.repeat(np.arange(3), [100, 20, 2])
+    np.random.RandomState(1).shuffle(labels)
+    in_test = own_images.choose_share(labels, "abc", share, "here")
+    counts = np.bincount(labels[in_test], minlength=3).tolist()
+    assert counts == [min(max(round(share * n), 1), n - 1) for n in (100, 20, 2)]
+    assert (own_images.choose_share(labels, "abc", share, "here") == in_test).all()
+
+
+def test_a_class_with_one_image_cant_be_split(folder: Path) -> None:
+    picture(folder / "train" / "eel" / "1.png", (0, 0, 0))
+    with pytest.raises(InputError, match="class eel has one image, and a split needs two or more"):
+        load(f"folder:{folder / 'train'}", own=OwnOptions(split=0.25))
+
+
+def test_the_size_can_follow_from_the_images(folder: Path, tmp_path: Path) -> None:
+    """Most are 20 x 30."""
+    train, _ = load(f"folder:{folder}", own=OwnOptions(size="auto"))
+    assert (train.pixels.shape[2:], train.own.size) == ((16, 16), 16)
+    for number in range(20):
+        picture(folder / "train" / "dog" / f"large{number}.png", (0, 0, 0), (400, 300))
+    assert load(f"folder:{folder}", own=OwnOptions(size="auto"))[0].own.size == 64
+    assert load(f"folder:{folder}")[0].own.size == 32
+    (folder / "train" / "cat" / "0.png").write_text("hello")
+    with pytest.raises(InputError, match=r"0\.png: can't be read"):
+        load(f"folder:{folder}", own=OwnOptions(size="auto"))
+    np.savez(tmp_path / "a.npz", x_train=np.zeros((4, 9, 9), np.uint8), y_train=np.arange(4) % 2)
+    assert load(f"npz:{tmp_path / 'a.npz'}", own=OwnOptions(size="auto", split=0.5))[0].pixels.shape[2:] == (9, 9)
+
+
+def test_arrays_of_other_names(folder: Path, tmp_path: Path) -> None:
+    pixels = np.random.RandomState(0).randint(0, 256, (6, 8, 8), np.uint8)
+    np.savez(tmp_path / "a.npz", pictures=pixels, kinds=np.arange(6) % 2)
+    keys = "x_train=pictures, y_train=kinds"
+    train, _ = load(f"npz:{tmp_path / 'a.npz'}", own=OwnOptions(split=0.5, keys=keys))
+    assert (len(train), train.own.keys) == (2, keys)
+    with pytest.raises(InputError, match="given with a folder; it names the arrays of an"):
+        load(f"folder:{folder}", own=OwnOptions(keys=keys))

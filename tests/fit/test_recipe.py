@@ -10,9 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rkcnn.error import InputError
-from rkcnn.fit.recipe import RECIPES, Recipe, find_recipe
+from rkcnn.data.sets import SETS
+from rkcnn.fit.recipe import (
+    DEFAULT_RECIPES,
+    OWN_EPOCHS,
+    RECIPES,
+    Recipe,
+    change_recipe,
+    default_recipe,
+    find_recipe,
+    own,
+)
 
 PLAIN = {"schedule": "steps", "momentum": 0.9, "label_smoothing": 0.0, "cutout": 0, "average": 0.0, "precision": "fp32"}
+NOT_THE_PAPERS = ("recompute_norms", "weigh_classes", "head_only", "initial_weights")
 PAPER: dict[str, dict[str, Any]] = {
     "paper-mnist": {
         **PLAIN,
@@ -59,10 +70,10 @@ PAPER: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", PAPER)
 def test_the_papers_are_exact(name: str) -> None:
     values = asdict(RECIPES[name])
+    others = ("name", "peak", "init", "sync_norm", "most_steps", *NOT_THE_PAPERS)
+    assert {key: value for key, value in values.items() if key not in others} == PAPER[name]
+    assert not any(values[field] for field in NOT_THE_PAPERS)
     # one period: torch's defaults, several: He and Xavier, which is what the frame does
-    assert {
-        key: value for key, value in values.items() if key not in ("name", "peak", "init", "sync_norm", "most_steps")
-    } == PAPER[name]
     assert RECIPES[name].init == "frame"
 
 
@@ -104,6 +115,47 @@ def test_a_triangles_corners() -> None:
     assert recipe.lr_at(7, 9, 10) == pytest.approx(0.1 / 6)
 
 
+@pytest.mark.parametrize(
+    ("name", "epochs", "milestones"),
+    [
+        ("mini", 36, (18, 28)),
+        ("mini", 2, (1,)),
+        ("mini", 1, ()),
+        ("paper-mnist", 16, (6, 10, 14)),
+        ("fast-cifar", 3, ()),
+    ],
+)
+def test_milestones_move_along_with_the_epochs(name: str, epochs: int, milestones: tuple[int, ...]) -> None:
+    assert change_recipe(RECIPES[name], {"epochs": epochs}).milestones == milestones
+    assert change_recipe(RECIPES[name], {"epochs": epochs, "milestones": (1, 5)}).milestones == (1, 5)
+    assert change_recipe(RECIPES[name], {"lr": 0.5}).milestones == RECIPES[name].milestones
+
+
+def test_the_schedule_in_words() -> None:
+    assert RECIPES["mini"].describe_schedule() == "lr 0.1, divided by 10 after epochs 9 and 14"
+    assert RECIPES["paper-mnist"].describe_schedule() == "lr 0.1, divided by 10 after epochs 60, 100 and 140"
+    assert find_recipe("mini", {"epochs": "10"}).describe_schedule() == "lr 0.1, divided by 10 after epoch 9"
+    assert RECIPES["smoke"].describe_schedule() == "lr 0.1"
+    assert RECIPES["fast-cifar"].describe_schedule() == "lr rises to 0.4 at 25 % of the run and falls to 0"
+
+
+@given(st.integers(1, 1_000_000), st.sampled_from([1, 3]))
+def test_own_images_get_enough_steps(images: int, channels: int) -> None:
+    recipe = own(images, channels)
+    steps = images // recipe.batch * recipe.epochs
+    assert steps >= 300 or recipe.epochs == OWN_EPOCHS[1]
+    assert OWN_EPOCHS[0] <= recipe.epochs <= OWN_EPOCHS[1]
+    assert (recipe.flip, recipe.name) == (channels == 3, "own")
+
+
+def test_a_data_set_has_a_default_recipe() -> None:
+    assert set(DEFAULT_RECIPES) == set(SETS)
+    assert set(DEFAULT_RECIPES.values()) <= set(RECIPES)
+    assert default_recipe("cifar10") == "fast-cifar"
+    assert default_recipe("mnist-mini") == "mini"
+    assert default_recipe("folder:photos") == default_recipe("arrays-01234567") == "own"
+
+
 def test_overrides_are_read_by_their_kind_and_remembered() -> None:
     text = {"epochs": "2", "lr": "0.5", "nesterov": "on", "milestones": "1_2", "precision": "bf16", "flip": "False"}
     recipe = find_recipe("mini", text)
@@ -126,7 +178,11 @@ def test_every_field_can_be_overridden() -> None:
     ("name", "changes", "says"),
     [
         ("minni", {}, "did you mean mini?"),
-        ("", {}, "recipes are paper-mnist, paper-cifar, paper-svhn, mini, fast-mnist, fast-cifar, fast-svhn, smoke"),
+        (
+            "",
+            {},
+            "recipes are paper-mnist, paper-cifar, paper-svhn, mini, fast-mnist, fast-cifar, fast-svhn, own, smoke",
+        ),
         ("mini", {"epoch": "3"}, "a recipe has no field 'epoch' (did you mean epochs?)"),
         ("mini", {"name": "x"}, "no field 'name'"),
         ("mini", {"epochs": "many"}, "epochs=many given; it must be a whole number"),

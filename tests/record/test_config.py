@@ -37,7 +37,10 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
         ({"seed": "7"}, "the file's seed is of type str"),
         ({"colour": 1}, "the file has colour, which this version doesn't know"),
         ({"recipe": {"name": "mini", "epochs": 3}}, "missing 2 required positional arguments: 'batch' and 'lr'"),
-        ({"recipe": {"name": "mini", "epochs": 3, "batch": 8, "lr": 9e9}}, "lr=9000000000.0 given; it must be from 0 to"),
+        (
+            {"recipe": {"name": "mini", "epochs": 3, "batch": 8, "lr": 9e9}},
+            "lr=9000000000.0 given; it must be from 0 to",
+        ),
         ({"recipe": {"lrr": 3}}, "the recipe has lrr, which this version doesn't know"),
         ({"own": {"sizes": 3}}, r"own images have no option 'sizes' \(did you mean size\?\)"),
         ({"own": {"split": 3}}, "`split=3` must be a share between 0 and 1"),
@@ -55,5 +58,7 @@ def test_a_file_that_is_none_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="can't be read as the settings of a run: No such file"):
         read_config(tmp_path / "config.json")
     (tmp_path / "list.json").write_text("[]")
-    with pytest.raises(InputError, match=r"list\.json can't be read as the settings of a run: the file is of type list"):
+    with pytest.raises(
+        InputError, match=r"list\.json can't be read as the settings of a run: the file is of type list"
+    ):
         read_config(tmp_path / "list.json")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rkcnn.fit.recipe import RECIPES, find_recipe
-from rkcnn.record.run import Run, read_run
+from rkcnn.record.run import Run, name_data, read_run
 
 
 def run(data: str = "mnist-mini", spec: str = "RKCNN-R-2@k=32", seed: int = 0, **changes: str) -> Run:
@@ -55,6 +55,22 @@ def test_a_recipe_in_words(name: str) -> None:
 
 def test_a_recipe_that_is_gone_keeps_its_name() -> None:
     assert str(replace(RECIPES["mini"], name="older")) == "older"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "data"),
+    [
+        ("mnist", {}, "mnist"),
+        ("mnist", {"validation": 50}, "mnist~validation-50"),
+        ("folder:photos", {"size": 64, "split": 0.2}, "folder:photos~size-64~split-0.2"),
+        ("npz:a.npz", {"split": 1e-05, "validation": 5}, "npz:a.npz~split-1e-05~validation-5"),
+        ("folder:a~size-3", {"size": 32}, "folder:a~size-3~size-32"),
+    ],
+)
+def test_what_was_chosen_about_the_images_is_in_the_name(name: str, options: dict[str, float], data: str) -> None:
+    assert name_data(name, **options) == data  # type: ignore[arg-type]
+    made = run(data)
+    assert (made.data_set, made.validation) == (name, options.get("validation", 0))
 
 
 def test_what_errors_are_measured_on() -> None:

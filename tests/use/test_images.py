@@ -12,7 +12,8 @@ import torch
 from digits import write_digits
 from rkcnn.data.images import Images
 from rkcnn.error import InputError
-from rkcnn.use.images import label_images, load_images, name_of
+from rkcnn.run.settings import name_of
+from rkcnn.use.images import label_images, load_images
 from use.conftest import Arrays
 
 
@@ -25,7 +26,7 @@ def test_a_name_gives_the_set_of_that_name(digits: tuple[Images, Images]) -> Non
 def test_options_reach_a_users_own_images(tmp_path: Path) -> None:
     np.savez(tmp_path / "mine.npz", x_train=np.zeros((10, 4, 4), np.uint8), y_train=np.arange(10) % 2)
     training, test = load_images(f"npz:{tmp_path / 'mine.npz'}", split=0.3)
-    assert (len(training), len(test), training.own.split) == (7, 3, 0.3)
+    assert (len(training), len(test), training.own.split) == (6, 4, 0.3)
 
 
 def test_arrays_become_images_that_check_out(arrays: Arrays, digits: tuple[Images, Images]) -> None:
@@ -81,7 +82,8 @@ def test_read_only_and_strided_arrays_are_taken(arrays: Arrays) -> None:
 
 def test_a_share_is_set_apart(arrays: Arrays) -> None:
     training, test = load_images(arrays[0], split=0.25)
-    assert (len(training), len(test)) == (150, 50)
+    counts = torch.bincount(training.labels) + torch.bincount(test.labels)
+    assert torch.bincount(test.labels).tolist() == [round(0.25 * count) for count in counts.tolist()]
     both = torch.cat([training.pixels, test.pixels]).flatten(1)
     assert sorted(map(tuple, both.tolist())) == sorted(map(tuple, arrays[0][0].reshape(200, -1).tolist()))
     assert torch.equal(load_images(arrays[0], split=0.25)[1].pixels, test.pixels)
@@ -95,6 +97,11 @@ def test_arrays_and_a_file_of_them_have_the_same_test_images(arrays: Arrays, tmp
     ):
         assert torch.equal(one.pixels, other.pixels)
         assert torch.equal(one.labels, other.labels)
+
+
+def test_labels_may_be_a_column(arrays: Arrays) -> None:
+    (x, y), test = arrays
+    assert load_images(((x, y[:, None]), test))[0].labels.tolist() == y.tolist()
 
 
 def test_labels_of_another_byte_order_are_taken(arrays: Arrays) -> None:
@@ -132,8 +139,10 @@ X, Y = np.zeros((4, 5, 5), np.uint8), np.arange(4)
 @pytest.mark.parametrize(
     ("data", "options", "says"),
     [
-        ((X, Y), {}, r"as in `split=0\.2`"),
-        ((X, Y), {"split": 0.01}, r"`split=0\.01` of 4 images given"),
+        ((X, Y), {}, r"arrays \(x, y\): has no test set of its own; state the share to set apart, say `split=0\.2`"),
+        ((X, Y), {"split": 0.2}, "class 0 has one image, and a split needs two or more"),
+        ((X, Y), {"split": 2.0}, r"`split=2\.0` must be a share between 0 and 1"),
+        (((X, Y), (X, Y)), {"keys": "x_train=a"}, "`keys=x_train=a` given with arrays"),
         (((X, Y), (X, Y)), {"split": 0.2}, "have a test set already"),
         (((X, Y), (X, Y)), {"size": 32}, "given with arrays, which are not resized"),
         (X, {"size": 32}, "data of type ndarray given; give a name such as"),

@@ -14,15 +14,14 @@ import numpy as np
 import pytest
 
 from rkcnn.data.images import Images
-from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
-from rkcnn.fit.recipe import DEFAULT_RECIPES, RECIPES, Recipe, find_recipe
+from rkcnn.fit.recipe import RECIPES, Recipe, find_recipe
 from rkcnn.record.result import Epoch, Result
 from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
 from rkcnn.use.images import load_images
 from rkcnn.use.result import TrainingResult
-from rkcnn.use.train import RecipeFields, _default_recipe, change_recipe, train
+from rkcnn.use.train import RecipeFields, check_changes, train
 from use.conftest import Arrays
 
 TINY: dict[str, Any] = {"epochs": 1, "batch": 50, "progress": False}
@@ -32,7 +31,7 @@ def test_arrays_are_trained_on(trained: TrainingResult) -> None:
     assert trained.finished
     assert trained.run.data.startswith("arrays-")
     assert (trained.run.recipe.epochs, trained.run.recipe.batch) == (2, 50)
-    assert trained.folder.parts[-3:] == ("ResNet@k=4", "mini,epochs=2,batch=50", "seed-0")
+    assert trained.folder.parts[-3:] == ("ResNet@k=4", "own,epochs=2,batch=50,flip=False", "seed-0")
     assert (trained.folder / "weights.safetensors").exists()
 
 
@@ -50,7 +49,7 @@ def test_any_field_of_a_recipe_is_a_keyword(arrays: Arrays, tmp_path: Path) -> N
     numbers: dict[str, Any] = {"lr": np.float32(0.5), "milestones": [1, 2], "flip": True, "seed": np.int64(3)}
     result = train("ResNet@k=4", arrays, **TINY, **numbers, out=tmp_path)
     assert result.run.recipe == find_recipe(
-        "mini", {"epochs": "1", "batch": "50", "lr": "0.5", "milestones": "1_2", "flip": "on"}
+        "own", {"epochs": "1", "batch": "50", "lr": "0.5", "milestones": "1_2", "flip": "on"}
     )
     assert result.run.seed == 3
     assert type(result.run.recipe.lr) is float
@@ -60,24 +59,15 @@ def test_the_keywords_are_the_fields_of_a_recipe() -> None:
     """So that editors and type checkers know them."""
     kinds = typing.get_type_hints(Recipe)
     kept = {field.name: kinds[field.name] for field in fields(Recipe)}
-    for name in ("name", "epochs", "batch", "lr"):
+    for name in ("name", "epochs", "batch", "lr", "head_only", "weigh_classes"):
         del kept[name]
     assert typing.get_type_hints(RecipeFields) == kept
 
 
-def test_a_recipe_may_be_given_as_such() -> None:
-    assert change_recipe("fast-cifar", {}) == RECIPES["fast-cifar"]
-    assert change_recipe(RECIPES["mini"], {"epochs": 3}) == find_recipe("mini", {"epochs": "3"})
-
-
-def test_a_data_set_has_a_default_recipe(digits: tuple[Images, Images], arrays: Arrays) -> None:
-    assert set(DEFAULT_RECIPES) <= set(SETS)
-    assert set(DEFAULT_RECIPES.values()) <= set(RECIPES)
-    assert (
-        _default_recipe("cifar10") == _default_recipe((replace(digits[0], name="cifar10"), digits[1])) == "fast-cifar"
-    )
-    assert _default_recipe("mnist-mini") == _default_recipe(digits) == "mini"
-    assert _default_recipe(arrays) == _default_recipe("folder:photos") == "mini"
+def test_a_recipe_may_be_given_as_such(arrays: Arrays, tmp_path: Path) -> None:
+    mine = replace(RECIPES["mini"], name="mine", epochs=1, batch=50, most_steps=1)
+    assert train("ResNet@k=4", arrays, recipe=mine, progress=False, out=tmp_path).run.recipe == mine
+    assert check_changes({"epochs": np.int64(3)}) == {"epochs": 3}
 
 
 @pytest.mark.parametrize(

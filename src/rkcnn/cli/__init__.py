@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from difflib import get_close_matches
 
 try:
-    from cyclopts import App, CycloptsError, Group
+    from cyclopts import App, CycloptsError, Group, UnknownOptionError
 
     from rkcnn import __version__
     from rkcnn.error import InputError, with_flags
@@ -87,6 +88,26 @@ app.command(
 )
 
 
+def describe_error(error: InputError | CycloptsError) -> str:
+    """Return the sentence that is printed; for an unknown option, with the one that was probably meant."""
+    if not isinstance(error, UnknownOptionError):
+        return str(error)
+    option = (error.token.keyword or error.token.value).partition("=")[0]
+    meant = option.lstrip("-").replace("-", "_")
+    known = {
+        name.lstrip("-").replace("-", "_"): name for argument in error.argument_collection for name in argument.names
+    }
+    if "set" in known:  # of `rkcnn train`
+        from rkcnn.fit.recipe import RECIPES
+
+        fields = {name: f"--set {name}=VALUE" for name in vars(RECIPES["own"]) if name != "name"}
+        if meant in fields:
+            return f"{option} is a field of the recipe and no option; change it by {fields[meant]}"
+        known = fields | known
+    near = get_close_matches(meant, known, n=1)
+    return f"there is no option {option}" + (f"; did you mean {known[near[0]]}?" if near else "")
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and exit.
 
@@ -104,7 +125,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(CLOSED_PIPE)
     except (InputError, CycloptsError) as error:
         if os.environ.get("LOCAL_RANK", "0") == "0":  # torchrun's other ranks on this machine would say the same
-            print(f"rkcnn: {' '.join(with_flags(str(error)).split())}", file=sys.stderr)
+            print(f"rkcnn: {' '.join(with_flags(describe_error(error)).split())}", file=sys.stderr)
         sys.exit(2)
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # rich's consoles catch it themselves and exit with 1

@@ -45,6 +45,10 @@ def report(
     if readme is not None:
         _write_readme(readme, from_ or Path("results"), table, output, preset)
         return
+    from rkcnn.record.tables import find_table
+
+    if table is not None:
+        find_table(table)  # a name that is not one is said before anything is read
     from rkcnn.report.report import build_report
     from rkcnn.report.results import find_conflicts, read_memories, read_records
     from rkcnn.report.tables.text import claims_text, table_text

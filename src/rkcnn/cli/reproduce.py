@@ -209,7 +209,7 @@ def _train(
     from rkcnn.fit.engine import check_engine
     from rkcnn.reproduce.estimate import count_flops
     from rkcnn.run.side_by_side import Execution
-    from rkcnn.run.train import check_network
+    from rkcnn.run.settings import check_network
 
     check_engine(engine)
     training, _ = load(runs[0].data, sources, progress=Progress(sys.stderr))

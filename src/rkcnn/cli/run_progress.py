@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from rkcnn.cli.run_summary import describe_finished, save_curves
+from rkcnn.error import with_flags
 from rkcnn.record.result import Epoch, Result
 from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
@@ -86,7 +87,7 @@ class RunProgress(Observer):
             self._print(*describe_job(job))
             self._described = True
         if note:
-            self._print(f"note      {note}")
+            self._print(f"note      {with_flags(note)}")
         done = _images_before(job, job.trainer.step)
         self._print(f"seed      {seed}" + (f", continues at {next_step(job)}" if done else ""))
         self._positions[seed] = deque([_position(job, job.trainer.step)])
@@ -175,7 +176,7 @@ def describe_job(job: Job) -> list[str]:
         f"data      {job.run.data}: {images:,} images to train on, {len(test):,} {purpose}, "
         f"{len(job.train.classes)} classes, {height} x {width} x {channels}{origin}",
         f"recipe    {recipe}: {count(recipe.epochs, 'epoch')} of "
-        f"{count(trainer.steps, 'step')} of {count(recipe.batch, 'image')}, lr {recipe.lr:g}",
+        f"{count(trainer.steps, 'step')} of {count(recipe.batch, 'image')}, {recipe.describe_schedule()}",
         f"device    {device} ({where}){ranks}, {recipe.precision}{no_effect}, {job.engine.kind}",
     ]
 

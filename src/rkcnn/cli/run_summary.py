@@ -9,6 +9,7 @@ from statistics import mean, stdev
 
 from rkcnn.error import InputError, with_flags
 from rkcnn.record.result import Result, find_other_code
+from rkcnn.run.advice import advise_after
 from rkcnn.run_folder import CONFIG, CURVES, METRICS, PREDICTIONS, RESULT, WEIGHTS, find_checkpoints, tensors_of
 from rkcnn.use.progress import clock, percent
 
@@ -66,9 +67,11 @@ def summarise_runs(results: Sequence[Result], folders: Sequence[Path]) -> Iterat
                 f"error     {seed}{percent(result.error)} on {images} after the last epoch; "
                 f"best {percent(result.error_best)} after epoch {result.best_epoch} (chosen on {images})"
             )
+            for advice in advise_after(result):
+                yield f"note      {with_flags(advice)}"
         else:
             yield f"DIVERGED  {seed}{result.status.removeprefix('diverged: ')}"
-            yield f"          last good checkpoint: {_last_checkpoint(folder)}; a lower lr may help: --set lr=..."
+            yield f"          last good checkpoint: {_last_checkpoint(folder)}; a lower lr may help: --lr ..."
     errors = [result.error for result in results if result.error is not None]
     if len(errors) > 1:
         yield f"          mean of {len(errors)} seeds {percent(mean(errors))} +- {percent(stdev(errors))}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -15,17 +16,26 @@ from rkcnn.cli.data import FromSources, OwnImages, WholeNumber
 from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.error import InputError
 
+if TYPE_CHECKING:
+    from rkcnn.fit.recipe import Recipe
+
 MOST_SEEDS = 1000
 EXIT_CODES = {"SIGINT": 130, "SIGTERM": 143}  # 128 + the number of the signal, as in shells
 
 
 def train(
-    name: str = "RKCNN-R-2@k=32",
+    name: str | None = None,
     /,
     *,
     data: str = "mnist-mini",
     recipe: str | None = None,
+    epochs: WholeNumber | None = None,
+    batch: WholeNumber | None = None,
+    lr: float | None = None,
     set_: Annotated[list[str] | None, Parameter(negative=())] = None,
+    init_from: Path | None = None,
+    head_only: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    weigh_classes: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     seed: WholeNumber | None = None,
     seeds: WholeNumber = 1,
     validation: WholeNumber = 0,
@@ -43,14 +53,28 @@ def train(
     Parameters
     ----------
     name
-        The network, for example RKCNN-I-2_2_2@k=120 or ResNet-1001; `rkcnn models` lists those of the paper.
+        The network, for example RKCNN-I-2_2_2@k=120 or ResNet-1001; `rkcnn models` lists those of the paper. By default
+        RKCNN-R-2@k=32, and for your own images one that is chosen by their size and number.
     data
         A name of `rkcnn data list`, or your own images: folder:PATH or npz:PATH.
     recipe
-        How to train: mini, paper-mnist, paper-cifar, paper-svhn, fast-mnist, fast-cifar, fast-svhn or smoke. By default
-        the fast recipe of the data set, and mini for mnist-mini and your own images.
+        How to train: mini, paper-mnist, paper-cifar, paper-svhn, fast-mnist, fast-cifar, fast-svhn, own or smoke. By
+        default the fast recipe of the data set, mini for mnist-mini, and own for your own images.
+    epochs
+        How often every training image is used, instead of the recipe's number; its milestones move along.
+    batch
+        Images in a step, instead of the recipe's number.
+    lr
+        The largest learning rate, instead of the recipe's.
     set_
-        Change a field of the recipe, for example --set epochs=5 --set lr=0.05.
+        Change another field of the recipe, for example --set momentum=0.8 --set flip=off.
+    init_from
+        A finished run's folder, or its weights.safetensors: start from these weights. The classifier is new where the
+        classes are others.
+    head_only
+        Train the classifier alone, and leave all other weights as --init-from has them.
+    weigh_classes
+        Weigh each image by 1 / (images of its class), for classes of unequal size.
     seed
         Determines the initial weights, the order of the images and the augmentation; 0 if not given.
     seeds
@@ -70,20 +94,25 @@ def train(
     json_
         Print the results as a JSON list on standard output, and progress on standard error.
     """
-    from rkcnn.fit.recipe import default_recipe, find_recipe
+    from rkcnn.fit.recipe import find_recipe, read_changes
 
-    if config is None:
-        chosen = find_recipe(recipe or default_recipe(data), parse_changes(set_ or []))
-        seed = seed or 0
-    else:
+    plain = {"epochs": epochs, "batch": batch, "lr": lr, "head_only": head_only or None}
+    changes = combine_changes(parse_changes(set_ or []), {**plain, "weigh_classes": weigh_classes or None})
+    values = read_changes(changes)
+    if recipe is not None:
+        find_recipe(recipe)  # a name that is not one is said before torch is imported and data are read
+    chosen: str | Recipe | None = recipe
+    if config is not None:
         from rkcnn.record.config import read_config
 
-        given = (name, data, recipe, set_, validation, own)
-        if given != ("RKCNN-R-2@k=32", "mnist-mini", None, None, 0, OwnOptions()):
-            raise InputError("--config given with other settings of the run; leave them out, or change them in the file")
+        if (name, data, recipe, values, validation, own) != (None, "mnist-mini", None, {}, 0, OwnOptions()):
+            raise InputError(
+                "--config given with other settings of the run; leave them out, or change them in the file"
+            )
         kept = read_config(config)
         name, data, chosen, validation, own = kept.network, kept.data, kept.recipe, kept.validation, kept.own
         seed = kept.seed if seed is None else seed
+    seed = seed or 0
     if not 0 <= seed < 1 << 63:
         raise InputError(f"--seed {seed} given; a seed is a whole number from 0 to 2^63 - 1")
     if not 1 <= seeds <= MOST_SEEDS:
@@ -107,6 +136,8 @@ def train(
                 data,
                 chosen,
                 range(seed, seed + seeds),
+                changes=values,
+                init_from=init_from,
                 device=device,
                 engine=engine,
                 out=out,
@@ -137,6 +168,18 @@ def train(
             for line in summarise_runs(results, folders):
                 console.print(line, highlight=False, markup=False, soft_wrap=True)
     return 0 if all(result.finished for result in results) else 1
+
+
+def combine_changes(changes: dict[str, str], plain: Mapping[str, float | None]) -> dict[str, str]:
+    """Add the fields that have options of their own to those of --set; raises InputError if one is given twice."""
+    for field, value in plain.items():
+        if value is None:
+            continue
+        if field in changes:
+            option = field.replace("_", "-")
+            raise InputError(f"--{option} and --set {field}={changes[field]} given; give one of them")
+        changes[field] = str(value)
+    return changes
 
 
 def parse_changes(pairs: list[str]) -> dict[str, str]:

@@ -76,13 +76,16 @@ class Images:
                 f"{self.name}: {validation} of {len(self)} images can't be set apart for validation; "
                 f"give 1 to {len(self) - 1}"
             )
-        # RandomState's stream is frozen by numpy's compatibility policy; torch.randperm's is not
-        order = torch.from_numpy(np.random.RandomState(VALIDATION_SEED).permutation(len(self)))
+        order = self._permutation()
         held_out, rest = order[:validation].sort().values, order[validation:].sort().values
         return (
             self._select(rest, f"{self.part} without validation {validation}"),
             self._select(held_out, f"validation {validation} of {self.part}"),
         )
+
+    def choose(self, count: int) -> Images:
+        """Return so many of the images, always the same ones, in their order."""
+        return self._select(self._permutation()[:count].sort().values, f"{count} of {self.part}")
 
     def check(self) -> None:
         """Read every pixel and label again; InputError if their checksums have changed."""
@@ -96,6 +99,10 @@ class Images:
         ):
             if digest.hexdigest() != known:
                 raise InputError(f"{self.name} ({self.part}): the {what} have changed since they were decoded")
+
+    def _permutation(self) -> Tensor:
+        # RandomState's stream is frozen by numpy's compatibility policy; torch.randperm's is not
+        return torch.from_numpy(np.random.RandomState(VALIDATION_SEED).permutation(len(self)))
 
     def _select(self, indices: Tensor, part: str) -> Images:
         return replace(self, part=part, pixels=self.pixels[indices], labels=self.labels[indices])

@@ -31,21 +31,22 @@ def load(
     """
     sources, own, progress = sources or Sources(), own or OwnOptions(), progress or Progress()
     if name.startswith(PREFIXES):
-        folder, description = decode_own_images(name, sources, own, progress)
+        folder, description, own = decode_own_images(name, sources, own, progress)
         means, deviations = description.parts["train"].mean, description.parts["train"].std
         statistics = tuple(means), tuple(std or 1.0 for std in deviations)  # images of one flat colour have deviation 0
         training, test = _open(name, folder, description, tuple(description.classes), statistics, coarse=False)
         return replace(training, own=own), replace(test, own=own)
     data = find_set(name)
-    for option, given in (("size", own.size), ("split", own.split), ("skip_bad", own.skip_bad or None)):
+    options = {"size": own.size, "split": own.split, "skip_bad": own.skip_bad or None, "keys": own.keys}
+    for option, given in options.items():
         if given is not None:
             raise InputError(
-                f"`{option}={given}` given with {name}; it is for your own images, folder:PATH or npz:PATH"
+                f"`{option}={given}` given with {data.name}; it is for your own images, folder:PATH or npz:PATH"
             )
     if not data.decoded:
         return _load_bundled(data)
     folder, description = fetch_set(data, sources, progress)
-    return _open(name, folder, description, data.classes, (data.mean, data.std), data.coarse)
+    return _open(data.name, folder, description, data.classes, (data.mean, data.std), data.coarse)
 
 
 def _open(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 from rkcnn.error import InputError
 
 REMEDY = "name another folder with `data_dir=...` or $RKCNN_DATA"
+NPZ_KEYS = ("x_train", "y_train", "x_test", "y_test", "classes")  # the arrays of an .npz
 LONGEST_TIMEOUT = 86_400  # seconds; a socket takes no number much larger
 
 
@@ -48,20 +50,39 @@ class Sources:
 class OwnOptions:
     """How a user's own images, `folder:PATH` or `npz:PATH`, are read; published sets have no such options."""
 
-    size: int | None = None
-    """Side of the square, in pixels, that a folder's images are resized and cropped to (32 if not given)."""
+    size: int | Literal["auto"] | None = None
+    """Side of the square, in pixels, that a folder's images are resized and cropped to (32 if not given), or auto: the
+    median of their shorter sides, from 16 to 64."""
     split: float | None = None
-    """Share of the images set apart as the test set, where the folder or file has none of its own."""
+    """Share of each class set apart as the test set, where the folder or file has none of its own."""
     skip_bad: bool = False
     """Leave out images that can't be read instead of stopping at the first."""
     max_bytes: int = 4 << 30
     """The most bytes that the decoded images may take."""
+    keys: str | None = None
+    """The names that an .npz has for its arrays, as in x_train=pictures,y_train=kinds."""
 
     def __post_init__(self) -> None:
         if self.split is not None and not 0 < self.split < 1:
             raise InputError(f"`split={self.split}` must be a share between 0 and 1, say `split=0.2`")
-        if self.size is not None and self.size < 1:
+        if isinstance(self.size, str) and self.size != "auto":
+            raise InputError(f"`size={self.size}` must be a number of pixels, or auto")
+        if isinstance(self.size, int) and self.size < 1:
             raise InputError(f"`size={self.size}` must be 1 pixel or more")
+        self.key_names()
+
+    def key_names(self) -> dict[str, str]:
+        """Return `keys` by our names: {"x_train": "pictures", "y_train": "kinds"}; InputError if they can't be read."""
+        names: dict[str, str] = {}
+        for pair in self.keys.split(",") if self.keys is not None else ():
+            ours, equals, theirs = (part.strip() for part in pair.partition("="))
+            if ours not in NPZ_KEYS or not equals or not theirs or ours in names:
+                raise InputError(
+                    f"`keys={self.keys}` must name arrays of the file for {', '.join(NPZ_KEYS)}, each at most once, "
+                    "as in `keys=x_train=pictures,y_train=kinds`"
+                )
+            names[ours] = theirs
+        return names
 
 
 def _is_address(text: str) -> bool:

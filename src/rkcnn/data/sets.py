@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 
 from rkcnn.error import InputError, did_you_mean
@@ -200,8 +201,15 @@ SETS = {data.name: data for data in _ALL}
 
 
 def find_set(name: str) -> DataSet:
-    """Return the published set of that name; InputError with the names that exist if there is none."""
-    if name not in SETS:
+    """Return the published set of that name, in upper or lower case.
+
+    Raises InputError with the names that exist if there is none, or with the right form if it is the path of a folder
+    or an .npz file.
+    """
+    if name.lower() not in SETS:
+        kind = "folder" if os.path.isdir(name) else "npz" if name.endswith(".npz") and os.path.isfile(name) else ""
+        if kind:
+            raise InputError(f"no data set is called {name!r}; for your own images there give `data={kind}:{name}`")
         known = f"{', '.join(SETS)}, folder:PATH and npz:PATH"
         raise InputError(f"no data set is called {name!r}{did_you_mean(name, SETS)}; there are {known}")
-    return SETS[name]
+    return SETS[name.lower()]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from math import isfinite
 from typing import Any
 
 from rkcnn.error import InputError, did_you_mean
+
+OWN_STEPS = 1500  # of the recipe `own`
+OWN_EPOCHS = (15, 200)  # the fewest and the most of the recipe `own`
 
 CHOICES = {
     "schedule": ("steps", "triangle"),
@@ -45,6 +48,10 @@ class Recipe:
     precision: str = "fp32"
     sync_norm: bool = False  # batch norm uses the batch of all ranks, not each rank's share of it
     most_steps: int = 0  # the most steps of an epoch; 0: as many as the data has
+    recompute_norms: bool = False  # evaluate with batch norm statistics computed anew from training images
+    weigh_classes: bool = False  # weigh the loss of an image by 1 / (images of its class), with a mean of 1
+    head_only: bool = False  # train the classifier alone; all other weights and the norms' statistics stay
+    initial_weights: str = ""  # first 12 digits of the sha256 of the weight file it starts from; empty: new weights
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
@@ -67,6 +74,14 @@ class Recipe:
             return self.lr * 0.1 ** sum(epoch >= milestone for milestone in self.milestones)
         done = (epoch + step / steps) / self.epochs
         return self.lr * (done / self.peak if done < self.peak else (1 - done) / (1 - self.peak))
+
+    def describe_schedule(self) -> str:
+        """Return the learning rate over the run in words."""
+        if self.schedule == "triangle":
+            return f"lr rises to {self.lr:g} at {100 * self.peak:.0f} % of the run and falls to 0"
+        reached = [str(milestone) for milestone in self.milestones if milestone < self.epochs]
+        times = " and ".join(filter(None, (", ".join(reached[:-1]), *reached[-1:])))
+        return f"lr {self.lr:g}" + f", divided by 10 after epoch{'s' * (len(reached) > 1)} {times}" * bool(reached)
 
     def changes(self) -> dict[str, Any]:
         """Return the fields that differ from the recipe of that name."""
@@ -174,6 +189,33 @@ def fast_svhn() -> Recipe:
     return replace(fast_cifar(), name="fast-svhn", epochs=15, flip=False)
 
 
+def own(images: int = 1000, channels: int = 3) -> Recipe:
+    """A user's own images: batch and epochs follow from how many there are to train on.
+
+    The batch is the power of 2 next below a twentieth of the images, from 16 to 128. Epochs are as many as make
+    OWN_STEPS steps, from OWN_EPOCHS[0] to OWN_EPOCHS[1]. Images of one channel, often digits, letters or scans, are not
+    flipped.
+
+    rkcnn train --data folder:photos --split 0.2
+    docs/own-images.md has the errors and times of two real sets.
+    """
+    batch = next((size for size in (128, 64, 32) if images >= 20 * size), 16)
+    steps = max(1, images // batch)
+    return Recipe(
+        "own",
+        epochs=min(max(round(OWN_STEPS / steps), OWN_EPOCHS[0]), OWN_EPOCHS[1]),
+        batch=min(batch, images),
+        lr=0.1,
+        schedule="triangle",
+        nesterov=True,
+        weight_decay=5e-4,
+        padding=4,
+        flip=channels > 1,
+        drop_last=True,
+        recompute_norms=True,
+    )
+
+
 def smoke() -> Recipe:
     """Forty small steps that show that a network trains, and not how well.
 
@@ -183,11 +225,12 @@ def smoke() -> Recipe:
     return Recipe("smoke", epochs=1, batch=32, lr=0.1, padding=4, drop_last=True, most_steps=40)
 
 
-_ALL = (paper_mnist(), paper_cifar(), paper_svhn(), mini(), fast_mnist(), fast_cifar(), fast_svhn(), smoke())
+_ALL = (paper_mnist(), paper_cifar(), paper_svhn(), mini(), fast_mnist(), fast_cifar(), fast_svhn(), own(), smoke())
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ALL}
 
 
 DEFAULT_RECIPES = {
+    "mnist-mini": "mini",
     "mnist": "fast-mnist",
     "fashion-mnist": "fast-mnist",
     "cifar10": "fast-cifar",
@@ -196,19 +239,36 @@ DEFAULT_RECIPES = {
     "svhn": "fast-svhn",
     "svhn+extra": "fast-svhn",
 }
-"""The recipe for each data set where none is asked for; `mini` for all others."""
+"""The recipe for each data set where none is asked for; `own` for a user's own images."""
 
 
 def default_recipe(data: str) -> str:
     """Return the name of the recipe for a data set where none is asked for."""
-    return DEFAULT_RECIPES.get(data, "mini")
+    return DEFAULT_RECIPES.get(data, "own")
 
 
-def find_recipe(name: str, changes: dict[str, str] | None = None) -> Recipe:
+def find_recipe(name: str, changes: Mapping[str, str] | None = None) -> Recipe:
     """Return a named recipe with some of its fields changed, each given as text."""
     if name not in RECIPES:
         raise InputError(f"no recipe {name!r}{did_you_mean(name, RECIPES)}; recipes are {', '.join(RECIPES)}")
-    return replace(RECIPES[name], **{field: _read(field, text) for field, text in (changes or {}).items()})
+    return replace(RECIPES[name], **read_changes(changes or {}))
+
+
+def change_recipe(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
+    """Return a recipe with some fields replaced; milestones move along with the number of epochs unless they are given.
+
+    A milestone after two thirds of the epochs stays after two thirds of them; one that falls on the end is dropped.
+    """
+    changed = replace(recipe, **changes)
+    if changed.epochs == recipe.epochs or "milestones" in changes:
+        return changed
+    moved = sorted({round(milestone * changed.epochs / recipe.epochs) for milestone in recipe.milestones})
+    return replace(changed, milestones=tuple(milestone for milestone in moved if 0 < milestone < changed.epochs))
+
+
+def read_changes(changes: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of a recipe's fields that are given as text; raises InputError if a field or value is wrong."""
+    return {field: _read(field, text) for field, text in changes.items()}
 
 
 def _read(field: str, text: str) -> Any:

@@ -52,10 +52,14 @@ class Trainer:
             device=device,
         )
         self.ranks.check_share(self.batches.whole(self.steps - 1))
+        self.trained = dict(self.network.named_parameters())  # by name; with `head_only` the classifier's alone
+        if recipe.head_only:
+            self.trained = _freeze_all_but_classifier(self.network)
         self.model = self.ranks.wrap(self.network, recipe.sync_norm)
         self.loss: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = self.forward  # or its compiled form
-        self.sgd = SGD(self.network.parameters(), recipe.momentum, recipe.nesterov, recipe.weight_decay)
-        self.averaged = [p.detach().clone() for p in self.network.parameters()] if recipe.average else []
+        self.class_weights = _weigh_classes(images).to(device) if recipe.weigh_classes else None
+        self.sgd = SGD(self.trained.values(), recipe.momentum, recipe.nesterov, recipe.weight_decay)
+        self.averaged = [p.detach().clone() for p in self.trained.values()] if recipe.average else []
         self.epoch = self.step = 0
         self.seconds = 0.0  # of training steps in this epoch so far
         periods = [module for module in self.network.modules() if isinstance(module, Period)]
@@ -93,11 +97,10 @@ class Trainer:
 
     def state(self) -> dict[str, Tensor]:
         """Return every tensor that a step changes, by name; writing to one of them changes the trainer."""
-        names = [name for name, _ in self.network.named_parameters()]
         found: dict[str, Tensor] = {f"network.{name}": value for name, value in self.network.state_dict().items()}
-        found |= {f"momentum.{name}": value for name, value in zip(names, self.sgd.buffers, strict=True)}
+        found |= {f"momentum.{name}": value for name, value in zip(self.trained, self.sgd.buffers, strict=True)}
         if self.averaged:
-            found |= {f"average.{name}": value for name, value in zip(names, self.averaged, strict=True)}
+            found |= {f"average.{name}": value for name, value in zip(self.trained, self.averaged, strict=True)}
         return found | {"totals": self.totals}
 
     def forward(self, indices: Tensor, choices: Tensor) -> tuple[Tensor, Tensor]:
@@ -107,7 +110,11 @@ class Trainer:
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.recipe.precision == "bf16"):
             logits = self.model(pixels)
         losses = F.cross_entropy(
-            logits.float(), batch.labels, reduction="sum", label_smoothing=self.recipe.label_smoothing
+            logits.float(),
+            batch.labels,
+            self.class_weights,
+            reduction="sum",
+            label_smoothing=self.recipe.label_smoothing,
         )
         with torch.no_grad():
             wrong = (logits.argmax(1) != batch.labels).sum()
@@ -124,7 +131,7 @@ class Trainer:
         self.sgd.step(self.lr)
         with torch.no_grad():
             if self.averaged:
-                torch._foreach_lerp_(self.averaged, list(self.network.parameters()), 1 - self.recipe.average)
+                torch._foreach_lerp_(self.averaged, list(self.trained.values()), 1 - self.recipe.average)
             self.totals[:3] += self.ranks.sum(facts)
             self.totals[3] += self.totals[0].isfinite()
 
@@ -137,12 +144,28 @@ class Trainer:
 
     def prepare(self) -> tuple[Tensor, Tensor]:
         """Set the learning rate and, with dropout, the seed of the next step; return its images and draws."""
-        if not self.network.training:  # it visits every module, which takes as long as launching a CUDA graph
-            self.network.train()
+        if self.network.training == self.recipe.head_only:  # it visits every module: as long as launching a CUDA graph
+            self.network.train(not self.recipe.head_only)  # a frozen network keeps its norms' statistics too
         self.lr.fill_(self.recipe.lr_at(self.epoch, self.step, self.steps))
         if self.recipe.dropout:
             torch.manual_seed(_mixed(self.seed, self.epoch, self.step, self.ranks.rank))
         return self.batches.plan(self.epoch, self.step)
+
+
+def _freeze_all_but_classifier(network: nn.Module) -> dict[str, nn.Parameter]:
+    """Let gradients reach the classifier alone, and return its parameters by name."""
+    network.requires_grad_(False)
+    trained = {name: p for name, p in network.named_parameters() if name.startswith("classifier.")}
+    for parameter in trained.values():
+        parameter.requires_grad_(True)
+    return trained
+
+
+def _weigh_classes(images: Images) -> Tensor:
+    """Return a weight for each class, N / (classes x images of the class), and 0 for a class without an image."""
+    counts = torch.bincount(images.labels, minlength=len(images.classes))
+    present = int((counts > 0).sum())
+    return torch.where(counts > 0, len(images) / (present * counts.clamp(min=1)), 0.0)
 
 
 def _mixed(*words: int) -> int:

@@ -49,10 +49,10 @@ class BatchNorm(nn.BatchNorm2d):
         assert self.running_mean is not None
         assert self.running_var is not None
         assert self.num_batches_tracked is not None
-        assert self.momentum is not None
         self.num_batches_tracked.add_(1)
-        self.running_mean.lerp_(mean, self.momentum)
-        self.running_var.lerp_(variance, self.momentum)
+        share = 1 / int(self.num_batches_tracked) if self.momentum is None else self.momentum  # None: the mean of all
+        self.running_mean.lerp_(mean, share)
+        self.running_var.lerp_(variance, share)
 
 
 def _channels(values: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,18 @@ class Run:
     @property
     def held_out(self) -> str:
         """What its errors are measured on: "test", or "validation" if part of the training images was set apart."""
-        return "validation" if "~validation-" in self.data else "test"
+        return "validation" if self.validation else "test"
+
+    @property
+    def data_set(self) -> str:
+        """The name of its data set alone: folder:photos of folder:photos~size-32~split-0.2~validation-50."""
+        return _DATA_OPTIONS.sub("", self.data)
+
+    @property
+    def validation(self) -> int:
+        """How many training images were set apart to measure errors on."""
+        found = _DATA_OPTIONS.search(self.data)
+        return int(found["validation"] or 0) if found else 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return the run as JSON gives it back, with lists for tuples."""
@@ -50,6 +62,15 @@ def read_recipe(facts: dict[str, Any]) -> Recipe:
         if name not in known:
             raise TypeError(f"the recipe has {name}, which this version doesn't know")
     return Recipe(**{name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()})
+
+
+def name_data(data_set: str, size: int | None = None, split: float | None = None, validation: int = 0) -> str:
+    """Return the data name of a run: NAME, and what was chosen about its images, as in NAME~size-32~split-0.2."""
+    chosen = {"size": size, "split": split, "validation": validation or None}
+    return data_set + "".join(f"~{name}-{value}" for name, value in chosen.items() if value is not None)
+
+
+_DATA_OPTIONS = re.compile(r"(~size-\d+)?(~split-[\d.e-]+)?(~validation-(?P<validation>\d+))?$")
 
 
 def folder_name(part: str) -> str:

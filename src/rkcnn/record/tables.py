@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from rkcnn.error import InputError
+from rkcnn.error import InputError, did_you_mean
 from rkcnn.fit.recipe import find_recipe
 from rkcnn.model.spec import parse
 from rkcnn.record.run import Run
@@ -196,9 +196,9 @@ TABLES: dict[str, Table] = {
 
 def find_table(name: str) -> Table:
     """Return the table of that name; raises InputError if there is none."""
-    if name not in TABLES:
-        raise InputError(f"no table {name!r}; tables are {', '.join(TABLES)}")
-    return TABLES[name]
+    if name.lower() not in TABLES:
+        raise InputError(f"no table {name!r}{did_you_mean(name, TABLES)}; tables are {', '.join(TABLES)}")
+    return TABLES[name.lower()]
 
 
 def list_models(table: str | None = None) -> list[str]:

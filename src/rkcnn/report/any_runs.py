@@ -55,7 +55,7 @@ def check_comparable(first: tuple[Path, Result], other: tuple[Path, Result]) -> 
     known = [name for name in CONTENT if name in result.data and name in other_result.data]
     differing = [CONTENT[name] for name in known if result.data[name] != other_result.data[name]]
     # Own images may be named by several paths, so where all checksums are known they decide and not the names.
-    renamed = len(known) == len(CONTENT) and not differing and _held_out(one.data) == _held_out(two.data)
+    renamed = len(known) == len(CONTENT) and not differing and one.validation == two.validation
     if one.data != two.data and not renamed:
         raise InputError(f"{both}: they are runs on other data, {one.data} and {two.data}; {_REMEDY}")
     if differing:
@@ -72,11 +72,6 @@ _REMEDY = "name runs on the same data by the same recipe, as in runs/DATA/*/RECI
 def list_changes(one: Mapping[str, object], two: Mapping[str, object]) -> list[str]:
     """Return the fields in which two recipes differ, each as "epochs (18 and 30)"; a name alone changes nothing."""
     return [f"{field} ({one[field]} and {two[field]})" for field in one if field != "name" and one[field] != two[field]]
-
-
-def _held_out(data: str) -> str:
-    """Return how many training images a run's data name says were held out; empty if none were."""
-    return data.partition("~validation-")[2]
 
 
 def _choose(reference: str | None, specs: Sequence[str]) -> str:
@@ -116,9 +111,8 @@ def _count_images(records: Records) -> int | None:
     known = [number for number in counts if isinstance(number, int) and number > 0]
     if known:
         return known[0]
-    held_out = _held_out(run.data)
-    if held_out.isdecimal():
-        return int(held_out)
+    if run.validation:
+        return run.validation
     if run.data in SETS:
         return SETS[run.data].test.images
     return next((number for folder, _ in records if (number := _count_predictions(folder / PREDICTIONS))), None)

@@ -25,6 +25,7 @@ from rkcnn.evaluation.weights import NetworkDescription
 from rkcnn.fit.checkpoint import REMEDY, load_checkpoint, save_checkpoint
 from rkcnn.fit.engine import Engine, start_engine
 from rkcnn.fit.epoch import TrainingEpoch
+from rkcnn.fit.norm_statistics import recomputed_norms
 from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.trainer import Trainer
 from rkcnn.model.cost import cost
@@ -35,7 +36,9 @@ from rkcnn.record.result import Epoch, Result, Stretch, find_other_code, read_pr
 from rkcnn.record.run import Run
 from rkcnn.record.run_state import find_shorter_run
 from rkcnn.record.source import current_source
+from rkcnn.run.advice import advise_before, constant_error
 from rkcnn.run.device import describe_machine, peak_bytes, set_precision
+from rkcnn.run.settings import load_initial_weights
 from rkcnn.run_folder import CONFIG, LABELS, PREDICTIONS, REPLACED_RESULT, RESULT, WEIGHTS
 
 CHECKPOINT_SHARE = 0.02  # the largest share of the time that writing checkpoints may take; slow ones become rarer
@@ -65,9 +68,8 @@ class Job:
 
     def begin_files(self) -> None:
         """Write the run's settings, and the metrics of the epochs so far; only rank 0 writes."""
-        held_out = len(self.predictor.images) if self.run.held_out == "validation" else 0
-        images, run = self.train, self.run
-        config = Config(run.spec, images.name, images.own, held_out, run.recipe, run.seed)
+        run, images = self.run, self.train
+        config = Config(run.spec, images.name, images.own, run.validation, run.recipe, run.seed)
 
         def write() -> None:
             write_atomically(self.folder / CONFIG, config.to_json(), REMEDY)
@@ -100,10 +102,10 @@ class Job:
         """Measure the error on the held-out images and add the epoch to the history."""
 
         def measure() -> float:
-            with averaged_weights(self.trainer):
-                return self.predictor.error(self.predictor.predictions(self.trainer.network))
+            return self.predictor.error(self.predictor.predictions(self.trainer.network))
 
-        error = self.trainer.ranks.from_rank_0(measure)
+        with averaged_weights(self.trainer), recomputed_norms(self.trainer):
+            error = self.trainer.ranks.from_rank_0(measure)
         self.history.append(Epoch(**asdict(epoch), held_out_error=error))
         self.stretches[-1] = replace(self.stretches[-1], epochs=self.stretches[-1].epochs + 1)
         if self.trainer.ranks.writes:
@@ -112,16 +114,18 @@ class Job:
 
     def write_result(self, status: str) -> Result:
         """Write the weights and predictions of a finished run, then its result; only rank 0 writes."""
-        return self.trainer.ranks.from_rank_0(lambda: self._write_result(status))
+        if status != "finished":
+            return self.trainer.ranks.from_rank_0(lambda: self._write_result(status))
+        with averaged_weights(self.trainer), recomputed_norms(self.trainer):
+            return self.trainer.ranks.from_rank_0(lambda: self._write_result(status))
 
     def _write_result(self, status: str) -> Result:
         result = self._make_result(status)
         if result.finished:
-            with averaged_weights(self.trainer):
-                predictions = self.predictor.predictions(self.trainer.network)
-                state = self.trainer.network.state_dict()
-                weights = {name: value.detach().cpu().contiguous() for name, value in state.items()}
-                content = save(weights, NetworkDescription.of(self.run.spec, self.train).as_metadata())
+            predictions = self.predictor.predictions(self.trainer.network)
+            state = self.trainer.network.state_dict()
+            weights = {name: value.detach().cpu().contiguous() for name, value in state.items()}
+            content = save(weights, NetworkDescription.of(self.run.spec, self.train).as_metadata())
             write_atomically(self.folder / WEIGHTS, content, REMEDY)
             write_atomically(self.folder / PREDICTIONS, _npy(predictions), REMEDY)
             write_atomically(self.folder / LABELS, _npy(self.predictor.images.labels), REMEDY)
@@ -159,6 +163,7 @@ class Job:
                 "held_out_images": len(self.predictor.images),
                 "classes": list(images.classes),
                 "own": asdict(images.own),
+                "constant_error": constant_error(images, self.predictor.images),
             },
             versions={"rkcnn": __version__, "torch": torch.__version__, "python": platform.python_version()},
             machine=describe_machine(trainer.device) | {"ranks": trainer.ranks.world, "together": self.together},
@@ -175,14 +180,16 @@ def start_job(
     engine: str,
     ranks: Ranks,
     again: bool = False,
+    init_from: Path | None = None,
 ) -> tuple[Job, str]:
     """Make the job of a run, which continues from its newest checkpoint or from a shorter run's last one.
 
-    A repetition, which `again` asks for, repeats every epoch and so continues from no shorter run.
+    A repetition, which `again` asks for, repeats every epoch and so continues from no shorter run. `init_from` is the
+    run or file whose weights it starts from, if its recipe names some.
     Returns the job, and a note on what is unusual about it; the note is empty where there is nothing to say.
     """
     set_precision(run.recipe.precision)
-    trainer = Trainer(build(run, training), training, run.recipe, run.seed, device, ranks)
+    trainer = Trainer(build(run, training, init_from), training, run.recipe, run.seed, device, ranks)
 
     def load() -> tuple[dict[str, Any] | None, list[str], int, int]:
         history, note = load_checkpoint(folder, trainer, identify(run, training, test))
@@ -207,6 +214,7 @@ def start_job(
         raise InputError(
             f"the checkpoints in {folder} hold a history that can't be read ({error}); remove them to start anew"
         ) from None
+    notes += advise_before(training, trainer)
     if others := sum(stretch.epochs for stretch in find_other_code(stretches, run.spec)):
         notes.append(f"{others} of its epochs were computed by a different version of the code")
     here = Stretch(**asdict(current_source()), epochs=0)
@@ -224,11 +232,16 @@ def start_job(
     return job, "; ".join(filter(None, notes))
 
 
-def build(run: Run, images: Images) -> nn.Module:
+def build(run: Run, images: Images, init_from: Path | None = None) -> nn.Module:
     """Build the run's network with its first weights, which depend on the run alone and not on the device."""
     torch.manual_seed(run.seed)
     recipe = run.recipe
-    return create_model(run.spec, len(images.classes), images.pixels.shape[1], recipe.dropout, recipe.init)
+    network = create_model(run.spec, len(images.classes), images.pixels.shape[1], recipe.dropout, recipe.init)
+    if recipe.initial_weights:
+        if init_from is None:
+            raise InputError(f"{run.recipe} starts from trained weights; name their run or file, as in `init_from=...`")
+        load_initial_weights(network, init_from, recipe.initial_weights, images.classes)
+    return network
 
 
 def identify(run: Run, training: Images, test: Images) -> dict[str, Any]:
@@ -252,7 +265,7 @@ def averaged_weights(trainer: Trainer) -> Iterator[None]:
     if not trainer.averaged:
         yield
         return
-    parameters = [p.data for p in trainer.network.parameters()]
+    parameters = [p.data for p in trainer.trained.values()]
     saved = [p.clone() for p in parameters]
     torch._foreach_copy_(parameters, trainer.averaged)
     try:

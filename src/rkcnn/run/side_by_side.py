@@ -40,6 +40,7 @@ class Execution:
     engine: str = "auto"
     again: bool = False  # repeat runs that have a result
     checkpoint_interval: float = CHECKPOINT_INTERVAL
+    init_from: Path | None = None  # where the weights are that the recipe's `initial_weights` names
 
 
 def train_side_by_side(
@@ -73,7 +74,9 @@ def train_side_by_side(
             while waiting and not ranks.largest(int(not _has_room(device, jobs))):
                 run = waiting.pop(0)
                 folder, again = execution.out / run.folder, execution.again
-                job, note = start_job(run, folder, training, test, device, execution.engine, ranks, again)
+                job, note = start_job(
+                    run, folder, training, test, device, execution.engine, ranks, again, execution.init_from
+                )
                 _prepare(job, note, observer)
                 jobs.append(job)
             for job in jobs:

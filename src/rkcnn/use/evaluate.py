@@ -67,7 +67,7 @@ def load_tested_images(
     `own` replaces the recorded options of a user's own images. Raises InputError if what is loaded has another
     checksum.
     """
-    name, _, held_out = result.run.data.partition("~validation-")
+    name, held_out = result.run.data_set, result.run.validation
     if name.startswith("arrays-"):
         raise InputError(
             "the run was tested with arrays, and its record doesn't hold them; evaluate it from Python with "
@@ -75,7 +75,7 @@ def load_tested_images(
         )
     training, images = load_named(name, sources, own or OwnOptions(**result.data.get("own", {})), progress)
     if held_out:
-        _, images = training.split(int(held_out))
+        _, images = training.split(held_out)
     if not was_tested_with(result, images):
         raise InputError(
             f"{name} is no longer what the run was tested with; give the `size=...`, `split=...` and `skip_bad=...` of "

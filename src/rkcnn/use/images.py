@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 from rkcnn.data.images import Images
 from rkcnn.data.load import load
 from rkcnn.data.options import OwnOptions
-from rkcnn.data.own_images import choose_test
+from rkcnn.data.own_images import choose_share
 from rkcnn.data.progress import Progress
 from rkcnn.error import InputError
 
@@ -30,9 +30,10 @@ FORMS = "a name such as 'mnist', (x, y), ((x_train, y_train), (x_test, y_test)) 
 def load_images(
     data: Data = "mnist-mini",
     *,
-    size: int | None = None,
+    size: int | Literal["auto"] | None = None,
     split: float | None = None,
     skip_bad: bool = False,
+    keys: str | None = None,
     progress: bool = True,
 ) -> tuple[Images, Images]:
     """Return the training images and the test images of a data set.
@@ -40,22 +41,27 @@ def load_images(
     data       a name of `rkcnn data list`, "folder:PATH" with a subfolder for each class, or "npz:PATH"; or arrays,
                ((x_train, y_train), (x_test, y_test)) or (x, y), of NumPy or torch: uint8 pixels of shape
                (N, height, width) or with 1 or 3 channels last or second, and whole numbers from 0 on as labels
-    size       side of the square in pixels that a folder's images are resized and cropped to (32 if not given)
-    split      the share of the images that becomes the test set, for a folder, file or (x, y) that has none
+    size       side of the square in pixels that a folder's images are resized and cropped to (32 if not given), or
+               "auto": the median of their shorter sides, from 16 to 64
+    split      the share of each class that becomes the test set, for a folder, file or (x, y) that has none
     skip_bad   leave out a folder's images that can't be read, instead of refusing the folder
+    keys       the names that an .npz file has for its arrays, as in "x_train=pictures,y_train=kinds"; without it
+               x_train, y_train, x_test, y_test and classes, or MedMNIST's train_images, train_labels, test_images, ...
     progress   print how far a download is, on standard error
 
     A published data set is downloaded and checked when it is first used. Arrays get a name made from their content,
     and are normalised by the mean and standard deviation of the training pixels.
     """
     if isinstance(data, str):
-        own = OwnOptions(size, split, skip_bad)
+        own = OwnOptions(size, split, skip_bad, keys=keys)
         return load(data, own=own, progress=Progress(sys.stderr if progress else None))
     if not isinstance(data, (tuple, list)) or len(data) != 2:
         raise InputError(f"data of type {type(data).__name__} given; give {FORMS}")
+    given = "Images" if isinstance(data[0], Images) else "arrays"
     if size is not None:
-        given = "Images" if isinstance(data[0], Images) else "arrays"
         raise InputError(f"`size={size}` given with {given}, which are not resized; leave it out")
+    if keys is not None:
+        raise InputError(f"`keys={keys}` given with {given}; it names the arrays of an .npz file, so leave it out")
     first, second = data
     if isinstance(first, (tuple, list)) and isinstance(second, (tuple, list)):
         _refuse_split(split)
@@ -65,23 +71,6 @@ def load_images(
         return first, second
     pixels, labels = _read_arrays((first, second), "given")
     return _pair(*_set_apart(pixels, labels, split))
-
-
-def name_of(training: Images, test: Images) -> str:
-    """Return the data name of a run on these images: NAME, or NAME~validation-N where N were held out.
-
-    Raises InputError unless they are the training and test images of one data set, or what `Images.split` returned.
-    """
-    name, count = training.name, len(test)
-    if test.name == name and (training.part, test.part) == ("train", "test"):
-        return name
-    held_out = (f"train without validation {count}", f"validation {count} of train")
-    if test.name == name and (training.part, test.part) == held_out:
-        return f"{name}~validation-{count}"
-    raise InputError(
-        f"{name} ({training.part}) and {test.name} ({test.part}) given; give the training and the test images of one "
-        "data set, or what split(N) of its training images returns"
-    )
 
 
 def label_images(data: Labelled, classes: tuple[str, ...]) -> Images:
@@ -102,12 +91,8 @@ def _set_apart(
     pixels: Tensor, labels: Tensor, split: float | None
 ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Divide images into training and test images, as those of an .npz file are divided."""
-    if split is None:
-        raise InputError("arrays (x, y) without a test set given; say which share to set apart, as in `split=0.2`")
-    count, test = len(labels), round(split * len(labels))
-    if not 0 < test < count:
-        raise InputError(f"`split={split}` of {count} images given; give a share that leaves images on both sides")
-    in_test = torch.from_numpy(choose_test(count, test))
+    classes = tuple(map(str, range(1 + int(labels.max()))))
+    in_test = torch.from_numpy(choose_share(labels.numpy(), classes, split, "arrays (x, y)"))
     return (pixels[~in_test], labels[~in_test]), (pixels[in_test], labels[in_test])
 
 
@@ -160,6 +145,8 @@ def _read_arrays(given: Any, which: str) -> tuple[Tensor, Tensor]:
     pixels, labels = (_tensor(array, which) for array in given)
     pixels = _channels_second(pixels, which, torch_first=isinstance(given[0], Tensor))
     kind = labels.dtype
+    if labels.dim() == 2 and labels.shape[1] == 1:  # as in MedMNIST's files
+        labels = labels[:, 0]
     if kind.is_floating_point or kind.is_complex or kind == torch.bool or labels.shape != (len(pixels),):
         raise InputError(
             f"the {which} labels are {kind} of shape {tuple(labels.shape)}; {len(pixels)} images need {len(pixels)} "

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rkcnn.run.advice import advise_after
 from rkcnn.run.observer import Observer
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class PrintedProgress(Observer):
             f"{job.run.held_out} images, {len(images.classes)} classes, {height} x {width}"
         )
         counts = count(recipe.epochs, "epoch"), count(job.trainer.steps, "step"), count(recipe.batch, "image")
-        print(f"recipe    {recipe}: {' of '.join(counts)}")
+        print(f"recipe    {recipe}: {' of '.join(counts)}, {recipe.describe_schedule()}")
         print(f"device    {job.trainer.device}, {recipe.precision}, {job.engine.kind}")
         if note:
             print(f"note      {note}")
@@ -53,6 +54,8 @@ class PrintedProgress(Observer):
 
     def run_ended(self, job: Job, result: Result) -> None:
         end = f"{job.run.held_out} error {percent(result.error)}" if result.finished else result.status
+        for advice in advise_after(result):
+            print(f"note      {advice}")
         print(f"{end}, in {job.folder}", flush=True)
 
 

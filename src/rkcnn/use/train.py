@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from collections.abc import Mapping
+from dataclasses import fields
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
-from rkcnn.data.images import Images
 from rkcnn.error import InputError, did_you_mean
-from rkcnn.fit.recipe import Recipe, default_recipe, find_recipe
+from rkcnn.fit.recipe import Recipe, find_recipe
 from rkcnn.record.run import Run
 from rkcnn.run.observer import Observer
+from rkcnn.run.settings import Settings, choose, name_of, size_of
 from rkcnn.run.side_by_side import Execution, train_side_by_side
 from rkcnn.run.signals import Stopped
-from rkcnn.run.train import check_network
-from rkcnn.use.images import Data, load_images, name_of
+from rkcnn.use.images import Data, load_images
 from rkcnn.use.progress import PrintedProgress
 from rkcnn.use.result import TrainingResult
 
@@ -40,10 +40,12 @@ class RecipeFields(TypedDict, total=False):
     precision: str
     sync_norm: bool
     most_steps: int
+    recompute_norms: bool
+    initial_weights: str
 
 
 def train(
-    network: str = "RKCNN-R-2@k=32",
+    network: str | None = None,
     data: Data = "mnist-mini",
     *,
     recipe: str | Recipe | None = None,
@@ -51,9 +53,13 @@ def train(
     epochs: int | None = None,
     batch: int | None = None,
     lr: float | None = None,
-    size: int | None = None,
+    init_from: str | Path | None = None,
+    head_only: bool = False,
+    weigh_classes: bool = False,
+    size: int | Literal["auto"] | None = None,
     split: float | None = None,
     skip_bad: bool = False,
+    keys: str | None = None,
     validation: int = 0,
     out: str | Path = "runs",
     device: str = "auto",
@@ -65,15 +71,22 @@ def train(
 ) -> TrainingResult:
     """Train a network on images, keep everything in a folder below `out`, and return the result.
 
-    network    a name such as RKCNN-I-2_2_2@k=120 (docs/names.md, `rkcnn.list_models()`)
+    network    a name such as RKCNN-I-2_2_2@k=120 (docs/names.md, `rkcnn.list_models()`); without it RKCNN-R-2@k=32, and
+               for your own images one that is chosen by their size and number (docs/own-images.md)
     data       a name, "folder:PATH", "npz:PATH", arrays ((x_train, y_train), (x_test, y_test)) or two `Images`; see
                `rkcnn.load_images`
-    recipe     how it is trained: mini, paper-mnist, paper-cifar, paper-svhn, fast-mnist, fast-cifar, fast-svhn, smoke,
-               or a `Recipe`; without it, a short recipe for the data set, and mini for your own images
+    recipe     how it is trained: mini, paper-mnist, paper-cifar, paper-svhn, fast-mnist, fast-cifar, fast-svhn, own,
+               smoke, or a `Recipe`; without it, a short recipe for the data set, and own for your own images
     seed       of the first weights, the order of the images and their augmentation
     epochs, batch, lr, ...
-               replace that field of the recipe; `rkcnn.Recipe` lists the fields
-    size, split, skip_bad
+               replace that field of the recipe; `rkcnn.Recipe` lists the fields. Milestones move along with the
+               number of epochs unless they are given
+    init_from  a finished run's folder, or its weights.safetensors: start from these weights instead of new ones. The
+               classifier is new where the classes are others
+    head_only  train the classifier alone, and leave all other weights as `init_from` has them
+    weigh_classes
+               weigh each image by 1 / (images of its class), for classes of unequal size
+    size, split, skip_bad, keys
                how your own images are read; see `rkcnn.load_images`
     validation hold out so many training images and measure errors on them; the test images are then not used
     device     cpu, cuda, cuda:N, or auto: a GPU if there is one
@@ -85,7 +98,7 @@ def train(
     A run that is finished already is not run again: its result is returned. One that was interrupted continues where
     it stopped, and ends with the same weights.
     """
-    if not isinstance(network, str):
+    if not isinstance(network, str | None):
         raise InputError(
             f"a network of type {type(network).__name__} given; train builds the network itself from a name, as in "
             "'RKCNN-R-2@k=32'"
@@ -94,17 +107,24 @@ def train(
         raise InputError(f"`seed={seed!r}` given; a seed is a whole number from 0 to 2^63 - 1")
     if isinstance(validation, bool) or not isinstance(validation, Integral) or validation < 0:
         raise InputError(f"`validation={validation!r}` given; it is a number of images, as in `validation=2000`")
-    changes = {"epochs": epochs, "batch": batch, "lr": lr, **recipe_fields}
-    given = {name: value for name, value in changes.items() if value is not None}
-    chosen = change_recipe(_default_recipe(data) if recipe is None else recipe, given)
-    training, test = load_images(data, size=size, split=split, skip_bad=skip_bad, progress=progress)
+    if recipe is not None and not isinstance(recipe, str | Recipe):
+        raise InputError(f"a recipe of type {type(recipe).__name__} given; give the name of one, or a Recipe")
+    if isinstance(recipe, str):
+        find_recipe(recipe)  # a name that is not one is said before data are read
+    flags = {"head_only": head_only or None, "weigh_classes": weigh_classes or None}
+    changes = {"epochs": epochs, "batch": batch, "lr": lr, **flags, **recipe_fields}
+    given = check_changes({name: value for name, value in changes.items() if value is not None})
+    start = Path(init_from) if init_from is not None else None
+    size = size if size is not None else size_of(start, data)
+    training, test = load_images(data, size=size, split=split, skip_bad=skip_bad, keys=keys, progress=progress)
     if validation:
         training, test = training.split(validation)
-    run = Run(name_of(training, test), check_network(network, training), chosen, int(seed))
-    execution = Execution(Path(out), device, engine, again)
+    chosen = choose(Settings(network, recipe, given, start), training, test)
+    run = Run(name_of(training, test), chosen.network, chosen.recipe, int(seed))
+    execution = Execution(Path(out), device, engine, again, init_from=start)
     watching = observer or (PrintedProgress() if progress else Observer())
     try:
-        result = train_side_by_side([run], training, test, execution, watching)[run]
+        result = train_side_by_side([run], chosen.training, chosen.test, execution, watching)[run]
     except Stopped as stopped:
         if str(stopped) == "SIGINT":  # Python's own sign for Ctrl-C; a checkpoint is kept
             raise KeyboardInterrupt from None
@@ -112,21 +132,8 @@ def train(
     return TrainingResult(result, execution.out / run.folder)
 
 
-def _default_recipe(data: Data) -> str:
-    match data:
-        case str(name) | (Images(name=name), Images()):
-            return default_recipe(name)
-    return "mini"
-
-
-def change_recipe(recipe: str | Recipe, changes: dict[str, Any]) -> Recipe:
-    """Return a recipe, or the one of that name, with some fields replaced.
-
-    Raises InputError if there is no such recipe or field, or if a value is not of the field's kind.
-    """
-    if not isinstance(recipe, str | Recipe):
-        raise InputError(f"a recipe of type {type(recipe).__name__} given; give the name of one, or a Recipe")
-    chosen = find_recipe(recipe) if isinstance(recipe, str) else recipe
+def check_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values of fields of a recipe as Python's own types; raises InputError if a field or value is wrong."""
     kinds = {field.name: str(field.type) for field in fields(Recipe) if field.name != "name"}
     for name in changes:
         if name not in kinds:
@@ -134,7 +141,7 @@ def change_recipe(recipe: str | Recipe, changes: dict[str, Any]) -> Recipe:
             raise InputError(
                 f"train has no argument and a recipe no field {name!r}{hint}; a recipe's fields are {', '.join(kinds)}"
             )
-    return replace(chosen, **{name: _convert(name, kinds[name], value) for name, value in changes.items()})
+    return {name: _convert(name, kinds[name], value) for name, value in changes.items()}
 
 
 def _convert(name: str, kind: str, value: Any) -> Any:

@@ -43,6 +43,29 @@ def test_reads_grey_pictures_in_any_order_of_memory_without_names() -> None:
     assert "test" not in parts
 
 
+@pytest.mark.parametrize("held_out", ["test", "val"])
+def test_reads_medmnists_names_and_its_column_of_labels(held_out: str) -> None:
+    """Made by us in the form of MedMNIST's files, which can't be fetched here."""
+    arrays = {
+        f"{part}_{kind}": array[: 6 if part == "train" else 2]
+        for part in ("train", "val", "test")
+        for kind, array in (("images", PIXELS), ("labels", LABELS[:, None]))
+        if part != "test" or held_out == "test"
+    }
+    if held_out == "test":
+        arrays["val_images"] = PIXELS[:3]
+    parts, classes = read(npz(**arrays))
+    assert (len(parts["train"].labels), parts["test"].labels.tolist(), classes) == (6, [0, 1], ("0", "1", "2"))
+
+
+def test_reads_other_names_where_they_are_given() -> None:
+    data = npz(pictures=PIXELS, kinds=LABELS)
+    parts, _ = read_npz(io.BytesIO(data), "here", 100_000, {"x_train": "pictures", "y_train": "kinds"})
+    assert parts["train"].labels.tolist() == LABELS.tolist()
+    with pytest.raises(InputError, match="here: has no array photos; it holds pictures, kinds"):
+        read_npz(io.BytesIO(data), "here", 100_000, {"x_train": "photos"})
+
+
 def claiming(shape: str) -> bytes:
     """A file whose x_train says it has that shape, and has nothing."""
     header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
@@ -97,6 +120,8 @@ def crowded() -> bytes:
         (npz(x_train=PIXELS.astype(float), y_train=LABELS), "whole numbers"),
         (npz(x_train=PIXELS.astype(np.int64), y_train=LABELS), "must be uint8"),
         (npz(x_train=PIXELS.transpose(0, 3, 1, 2), y_train=LABELS), "must be uint8"),
+        (npz(x_train=PIXELS, y_train=np.zeros((6, 14), int)), "has 14 labels for an image"),
+        (npz(x_train=PIXELS, y_train=LABELS / 2), "must be whole numbers"),
         (npz(x_train=PIXELS, y_train=LABELS[:5]), "6 images but 5 labels"),
         (npz(x_train=PIXELS, y_train=LABELS - 1), "from 0 to 65535"),
         (npz(x_train=np.array([object()]), y_train=LABELS), "whole numbers"),

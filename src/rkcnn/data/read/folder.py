@@ -80,6 +80,12 @@ def are_grey(files: LabelledFiles, limit: int, on_bad: OnBad) -> bool:
     return True
 
 
+def measure_side(path: Path, limit: int) -> int:
+    """Return the shorter side of an image in pixels, by its header alone."""
+    with open_file(path) as file, open_image(file, str(path), limit, FORMATS) as image:
+        return min(image.size)
+
+
 def read_folder(files: LabelledFiles, size: int, channels: int, limit: int, on_bad: OnBad) -> Iterator[LabelledPixels]:
     """Yield the images as (N, size, size, channels), in blocks of at most 16 MB or one image.
 

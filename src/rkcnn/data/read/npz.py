@@ -1,4 +1,4 @@
-"""NPZ, numpy's arrays in a zip: x_train, y_train and perhaps x_test, y_test and classes."""
+"""NPZ, numpy's arrays in a zip: x_train, y_train and perhaps x_test, y_test and classes, or MedMNIST's names."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import re
 import struct
 import zipfile
 import zlib
+from collections.abc import Mapping
 from typing import IO, Any, BinaryIO
 
 import numpy as np
 
+from rkcnn.data.options import NPZ_KEYS
 from rkcnn.data.read.archive import CHUNK, DEFLATE_RATIO
 from rkcnn.data.read.labelled_pixels import LabelledPixels
 from rkcnn.error import InputError
@@ -22,13 +24,24 @@ _CONTENTS = 1 << 20  # bytes of the zip's table of contents, more than a few arr
 _MOST_CLASSES = 1 << 16
 
 
-def read_npz(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, LabelledPixels], tuple[str, ...]]:
+# names of MedMNIST's files, by ours; where a file has no test images, its val_images are those
+_MEDMNIST = {
+    "x_train": ("train_images",),
+    "y_train": ("train_labels",),
+    "x_test": ("test_images", "val_images", "x_val"),
+    "y_test": ("test_labels", "val_labels", "y_val"),
+}
+
+
+def read_npz(
+    file: BinaryIO, where: str, limit: int, keys: Mapping[str, str] | None = None
+) -> tuple[dict[str, LabelledPixels], tuple[str, ...]]:
     """Return the images of "train" and, if the file has them, "test"; and the class names, numbers if it has none.
 
-    `limit` is the most bytes that all arrays together may take.
+    `limit` is the most bytes that all arrays together may take. `keys` gives the file's own names for our names.
     """
     try:
-        arrays, members = _read_arrays(file, where, limit)
+        arrays, members = _read_arrays(file, where, limit, keys or {})
         names = tuple(map(str, _check_classes(arrays["classes"], where))) if "classes" in arrays else None
     except InputError:
         raise
@@ -57,7 +70,9 @@ def read_npz(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, Labelled
         if pixels is None or labels is None:
             if name == "test" and pixels is labels:
                 continue
-            raise InputError(f"{where}: holds {_list_few(members)}; it needs x_{name} and y_{name}")
+            raise InputError(
+                f"{where}: holds {_list_few(members)}; it needs x_{name} and y_{name}, or names for them in `keys=...`"
+            )
         parts[name] = _labelled(pixels, labels, f"{where}: {name}")
     return parts, names or tuple(map(str, range(1 + max(int(part.labels.max()) for part in parts.values()))))
 
@@ -81,18 +96,24 @@ def _labelled(pixels: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], where:
         raise InputError(f"{where}: pixels are {given}, and must be uint8 (N, H, W), (N, H, W, 1) or (N, H, W, 3)")
     if labels.dtype.kind not in "iu" or not labels.size or labels.min() < 0 or labels.max() > 65535:
         raise InputError(f"{where}: labels must be whole numbers from 0 to 65535")
+    if labels.ndim == 2 and labels.shape[1] > 1:
+        raise InputError(f"{where}: has {labels.shape[1]} labels for an image, and each image must have one class")
     return LabelledPixels(where, pixels.reshape((*pixels.shape[:3], -1)), labels.reshape(-1))
 
 
-def _read_arrays(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, np.ndarray[Any, Any]], list[str]]:
-    """Return the arrays by name, and the names of everything that the file holds."""
+def _read_arrays(
+    file: BinaryIO, where: str, limit: int, keys: Mapping[str, str]
+) -> tuple[dict[str, np.ndarray[Any, Any]], list[str]]:
+    """Return the arrays by our names, and the names of everything that the file holds."""
     _refuse_long_contents(file, where)
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     remaining = limit
     with zipfile.ZipFile(file) as archive:
+        members = [member.filename.removesuffix(".npy") for member in archive.infolist()]
+        ours = _match_names(members, keys, where)
         for member in archive.infolist():
-            name = member.filename.removesuffix(".npy")
-            if name not in ("x_train", "y_train", "x_test", "y_test", "classes"):
+            name = ours.get(member.filename.removesuffix(".npy"), "")
+            if not name:
                 continue
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise InputError(f"{where}: {name} is packed in a way NumPy doesn't write; save it with np.savez again")
@@ -116,8 +137,20 @@ def _read_arrays(file: BinaryIO, where: str, limit: int) -> tuple[dict[str, np.n
                     )
             remaining -= size
             arrays[name] = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
-        members = [member.filename.removesuffix(".npy") for member in archive.infolist()]
     return arrays, members
+
+
+def _match_names(members: list[str], keys: Mapping[str, str], where: str) -> dict[str, str]:
+    """Return our name of each array that is to be read, by the file's name for it."""
+    ours: dict[str, str] = {}
+    for name in NPZ_KEYS:
+        candidates = (keys[name],) if name in keys else (name, *_MEDMNIST.get(name, ()))
+        found = next((each for each in candidates if each in members), None)
+        if found is not None:
+            ours[found] = name
+        elif name in keys:
+            raise InputError(f"{where}: has no array {keys[name]}; it holds {_list_few(members)}")
+    return ours
 
 
 def _read_header(file: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

@@ -1,0 +1,52 @@
+"""Sentences about runs that are unlikely to learn, or that have not learned, and what to change. Imports no torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rkcnn.data.sets import SETS
+
+if TYPE_CHECKING:
+    from rkcnn.data.images import Images
+    from rkcnn.fit.trainer import Trainer
+    from rkcnn.record.result import Result
+
+FEWEST_STEPS = 300  # of a run that can be expected to learn something
+NEAR_CHANCE = 0.9  # an error of more than this share of the constant error is about chance
+
+
+def constant_error(training: Images, test: Images) -> float:
+    """Return the error of always giving the class that most training images have."""
+    largest = training.labels.bincount().argmax()
+    return float((test.labels != largest).double().mean())
+
+
+def advise_before(training: Images, trainer: Trainer) -> list[str]:
+    """Return what is likely wrong with a run on a user's own images, before it starts."""
+    if training.name in SETS:
+        return []
+    found = []
+    counts = training.labels.bincount(minlength=len(training.classes)).tolist()
+    if missing := [name for name, count in zip(training.classes, counts, strict=True) if not count]:
+        few = ", ".join(missing[:5]) + ", ..." * (len(missing) > 5)
+        hint = ": labels are counted from 0, and yours seem to begin at 1" if missing == ["0"] else ""
+        found.append(f"no training image is of class {few}{hint}")
+    if (steps := trainer.steps * trainer.recipe.epochs) < FEWEST_STEPS:
+        enough = -(-FEWEST_STEPS // trainer.steps)
+        found.append(f"{steps} steps are few to learn from; `epochs={enough}` would make {enough * trainer.steps}")
+    return found
+
+
+def advise_after(result: Result) -> list[str]:
+    """Return that a finished run has learned nothing, and what to change; nothing of runs that are cut short."""
+    recipe, chance = result.run.recipe, result.data.get("constant_error")
+    if result.error is None or not chance or recipe.most_steps or result.error < NEAR_CHANCE * chance:
+        return []
+    about = f"this is about chance: always giving the same class errs in {100 * chance:.2f} %"
+    steps = sum(epoch.images for epoch in result.epochs) // recipe.batch
+    if result.epochs and result.epochs[-1].error < NEAR_CHANCE * chance:
+        return [f"{about}, though the training images are learned; more images, or larger ones (`size=64`), may help"]
+    if steps < FEWEST_STEPS:
+        enough = -(-FEWEST_STEPS * recipe.epochs // max(steps, 1))
+        return [f"{about}, and the run had {steps} steps; give it more, as in `epochs={enough}`"]
+    return [f"{about}; try a lower learning rate, as in `lr={recipe.lr / 10:g}`, and look at the labels"]

@@ -1,0 +1,187 @@
+"""What a run is, chosen by its images where the user leaves it open: network, recipe and the weights it starts from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rkcnn.data.images import Images
+from rkcnn.data.sets import SETS
+from rkcnn.error import InputError
+from rkcnn.evaluation.weights import NetworkDescription, read_weights
+from rkcnn.fit.recipe import Recipe, change_recipe, default_recipe, find_recipe, own
+from rkcnn.model.cost import cost
+from rkcnn.model.create import create_model
+from rkcnn.record.run import name_data
+from rkcnn.run_folder import WEIGHTS
+
+DEFAULT_NETWORK = "RKCNN-R-2@k=32"
+FEWEST_IMAGES = 10  # that a network is trained on
+MOST_FLOPS = 40e6  # of one image, by the network that is chosen for a user's own images
+MANY_IMAGES = 5000  # from which on that network is wider
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user asks for; what is None is chosen when the images are known."""
+
+    network: str | None = None
+    recipe: str | Recipe | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)  # values of fields of the recipe
+    init_from: Path | None = None  # a finished run's folder or its weight file
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The network's full name, the recipe, and the images with the normalisation that the run uses."""
+
+    network: str
+    recipe: Recipe
+    training: Images
+    test: Images
+
+
+def choose(settings: Settings, training: Images, test: Images) -> Chosen:
+    """Return what will be trained on these images; raises InputError if it can't be."""
+    if training.name not in SETS:
+        check_own_images(training)
+    recipe = settings.recipe or default_recipe(training.name)
+    if isinstance(recipe, str):
+        recipe = own(len(training), training.pixels.shape[1]) if recipe == "own" else find_recipe(recipe)
+    recipe = change_recipe(recipe, settings.changes)
+    network = settings.network
+    if settings.init_from is not None:
+        path = find_weight_file(settings.init_from)
+        _, description = read_weights(path)
+        _check_start(description, network, training, path)
+        network = description.network
+        recipe = replace(recipe, initial_weights=_checksum(path))
+        # as it was trained with, so that its first layers see what they know
+        training, test = (replace(images, mean=description.mean, std=description.std) for images in (training, test))
+    elif recipe.initial_weights:
+        raise InputError(f"initial_weights={recipe.initial_weights} given; name the run or file, as in `init_from=...`")
+    elif recipe.head_only:
+        raise InputError("`head_only=True` given without trained weights; name a run or file, as in `init_from=...`")
+    return Chosen(check_network(network or choose_network(training), training), recipe, training, test)
+
+
+def choose_network(images: Images) -> str:
+    """Return the network for images where none is asked for: for your own, by their size and number.
+
+    It has one period of two stages behind ODE-Net's stem, which makes images four times smaller, and a second period
+    where that leaves 12 pixels or more. Its width k is the largest of 64, 48, 32, 24 and 16 with which an image takes
+    at most MOST_FLOPS, and at most 32 below MANY_IMAGES images.
+    """
+    if images.name in SETS:
+        return DEFAULT_NETWORK
+    _, channels, height, width = images.pixels.shape
+    side = min(height, width)
+    names = [
+        f"RKCNN-R-2@k={k}" if side < 48 else f"RKCNN-R-2_2@k={k},stem=odenet"
+        for k in ((64, 48) if len(images) >= MANY_IMAGES else ()) + (32, 24, 16)
+    ]
+    if side < 10:  # too small for the stem
+        return "RKCNN-R-2@k=32,stem=conv"
+    for name in names:
+        with torch.device("meta"):
+            network = create_model(name, len(images.classes), channels)
+        flops = cost(network, (height, width)).flops
+        if flops is not None and flops <= MOST_FLOPS:
+            return name
+    return names[-1]
+
+
+def check_network(spec: str, images: Images) -> str:
+    """Return the network's full name; raises InputError if it can't take these images."""
+    _, channels, height, width = images.pixels.shape
+    with torch.device("meta"):
+        network = create_model(spec, len(images.classes), channels)
+        try:
+            network(torch.empty(2, channels, height, width, device="meta"))
+        except InputError as error:
+            raise InputError(f"{images.name} doesn't fit the network: {error}") from None
+    return network.name
+
+
+def check_own_images(images: Images) -> None:
+    """Raise InputError if a user's own images are too few to train on."""
+    counts = torch.bincount(images.labels, minlength=len(images.classes))
+    present = int((counts > 0).sum())
+    if present < 2:
+        raise InputError(f"{images.name} has {present} class to train on; a network needs two or more to tell apart")
+    if len(images) < FEWEST_IMAGES:
+        raise InputError(
+            f"{images.name} has {len(images)} images to train on; give at least {FEWEST_IMAGES}, better 50 of a class"
+        )
+    for name, count in zip(images.classes, counts.tolist(), strict=True):
+        if count == 1:
+            raise InputError(f"{images.name} has one image of class {name} to train on; add some or remove the class")
+
+
+def name_of(training: Images, test: Images) -> str:
+    """Return the data name of a run on these images: NAME, with the options of own images and what was held out.
+
+    As in folder:photos~size-32~split-0.2~validation-50. Raises InputError unless they are the training and test images
+    of one data set, or what `Images.split` returned.
+    """
+    name, count = training.name, len(test)
+    size = training.own.size if isinstance(training.own.size, int) else None
+    if test.name == name and (training.part, test.part) == ("train", "test"):
+        return name_data(name, size, training.own.split)
+    held_out = (f"train without validation {count}", f"validation {count} of train")
+    if test.name == name and (training.part, test.part) == held_out:
+        return name_data(name, size, training.own.split, count)
+    raise InputError(
+        f"{name} ({training.part}) and {test.name} ({test.part}) given; give the training and the test images of one "
+        "data set, or what split(N) of its training images returns"
+    )
+
+
+def size_of(init_from: Path | None, data: object) -> int | None:
+    """Return the size that a folder's images are read at where none is given: that of the network to start from."""
+    if init_from is None or not isinstance(data, str) or not data.startswith("folder:"):
+        return None
+    _, description = read_weights(find_weight_file(init_from))
+    return min(description.size)
+
+
+def find_weight_file(path: Path) -> Path:
+    """Return the weight file of a finished run's folder, or `path` itself if it is a file."""
+    found = path / WEIGHTS if path.is_dir() else path
+    if not found.is_file():
+        raise InputError(f"{path} holds no trained network; give the folder of a finished run or its {WEIGHTS}")
+    return found
+
+
+def load_initial_weights(network: nn.Module, path: Path, checksum: str, classes: tuple[str, ...]) -> None:
+    """Give a new network the weights of a file; the classifier's only if it was trained for the same classes."""
+    found = find_weight_file(path)
+    if _checksum(found) != checksum:
+        raise InputError(f"{found} has changed since the run was named; give the same command again")
+    trained, description = read_weights(found)
+    state: dict[str, Tensor] = trained.state_dict()
+    if description.classes != classes:
+        state |= {name: value for name, value in network.state_dict().items() if name.startswith("classifier.")}
+    network.load_state_dict(state)
+
+
+def _check_start(description: NetworkDescription, network: str | None, images: Images, path: Path) -> None:
+    channels = images.pixels.shape[1]
+    if description.channels != channels:
+        raise InputError(
+            f"{path} holds a network for images of {description.channels} channel(s), and {images.name} has images of "
+            f"{channels}; start from a network that was trained on such images"
+        )
+    if network is not None and (given := check_network(network, images)) != description.network:
+        raise InputError(f"{given} given with the weights of {description.network}; leave the network's name out")
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:12]
