@@ -20,7 +20,10 @@ if TYPE_CHECKING:  # what editors and type checkers read; `_HOMES` says the same
     from rkcnn.model.cost import cost as cost
     from rkcnn.model.create import create_model as create_model
     from rkcnn.record.tables import list_models as list_models
+    from rkcnn.run.observer import Observer as Observer
     from rkcnn.solvers.solve import solve as solve
+    from rkcnn.use.compare import RunComparison as RunComparison
+    from rkcnn.use.compare import compare as compare
     from rkcnn.use.evaluate import evaluate as evaluate
     from rkcnn.use.images import load_images as load_images
     from rkcnn.use.load import Classifier as Classifier
@@ -33,8 +36,11 @@ __all__ = [
     "Classifier",
     "Images",
     "InputError",
+    "Observer",
     "Recipe",
+    "RunComparison",
     "TrainingResult",
+    "compare",
     "cost",
     "create_model",
     "evaluate",
@@ -51,10 +57,13 @@ _HOMES = {
     "cost": "rkcnn.model.cost",
     "train": "rkcnn.use.train",
     "evaluate": "rkcnn.use.evaluate",
+    "compare": "rkcnn.use.compare",
     "load": "rkcnn.use.load",
     "load_images": "rkcnn.use.images",
     "solve": "rkcnn.solvers.solve",
     "TrainingResult": "rkcnn.use.result",
+    "RunComparison": "rkcnn.use.compare",
+    "Observer": "rkcnn.run.observer",
     "Classifier": "rkcnn.use.load",
     "Images": "rkcnn.data.images",
     "Recipe": "rkcnn.fit.recipe",

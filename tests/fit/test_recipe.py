@@ -178,11 +178,7 @@ def test_every_field_can_be_overridden() -> None:
     ("name", "changes", "says"),
     [
         ("minni", {}, "did you mean mini?"),
-        (
-            "",
-            {},
-            "recipes are paper-mnist, paper-cifar, paper-svhn, mini, fast-mnist, fast-cifar, fast-svhn, own, smoke",
-        ),
+        ("", {}, "recipes are paper-mnist, paper-cifar, paper-svhn, mini, fast-mnist, fast-cifar, fast-svhn, own, smoke"),
         ("mini", {"epoch": "3"}, "a recipe has no field 'epoch' (did you mean epochs?)"),
         ("mini", {"name": "x"}, "no field 'name'"),
         ("mini", {"epochs": "many"}, "epochs=many given; it must be a whole number"),

@@ -39,7 +39,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
         ({"recipe": {"name": "mini", "epochs": 3}}, "missing 2 required positional arguments: 'batch' and 'lr'"),
         (
             {"recipe": {"name": "mini", "epochs": 3, "batch": 8, "lr": 9e9}},
-            "lr=9000000000.0 given; it must be from 0 to",
+            "lr=9000000000.0 given; it must be",
         ),
         ({"recipe": {"lrr": 3}}, "the recipe has lrr, which this version doesn't know"),
         ({"own": {"sizes": 3}}, r"own images have no option 'sizes' \(did you mean size\?\)"),
@@ -59,6 +59,6 @@ def test_a_file_that_is_none_is_one_sentence(tmp_path: Path) -> None:
         read_config(tmp_path / "config.json")
     (tmp_path / "list.json").write_text("[]")
     with pytest.raises(
-        InputError, match=r"list\.json can't be read as the settings of a run: the file is of type list"
+        InputError, match=r"list\.json can't be read as the settings of a run: the file is of type"
     ):
         read_config(tmp_path / "list.json")

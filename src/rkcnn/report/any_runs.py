@@ -57,7 +57,7 @@ def check_comparable(first: tuple[Path, Result], other: tuple[Path, Result]) -> 
     # Own images may be named by several paths, so where all checksums are known they decide and not the names.
     renamed = len(known) == len(CONTENT) and not differing and one.validation == two.validation
     if one.data != two.data and not renamed:
-        raise InputError(f"{both}: they are runs on other data, {one.data} and {two.data}; {_REMEDY}")
+        raise InputError(f"{both}: they are on different data, {one.data} and {two.data}; {_REMEDY}")
     if differing:
         raise InputError(f"{both}: {one.data} had other {' and '.join(differing)} in the second run; {_REMEDY}")
     changes = list_changes(asdict(one.recipe), asdict(two.recipe))
