@@ -20,7 +20,10 @@ if TYPE_CHECKING:  # what editors and type checkers read; `_HOMES` says the same
     from rkcnn.model.cost import cost as cost
     from rkcnn.model.create import create_model as create_model
     from rkcnn.record.tables import list_models as list_models
+    from rkcnn.run.observer import Observer as Observer
     from rkcnn.solvers.solve import solve as solve
+    from rkcnn.use.compare import RunComparison as RunComparison
+    from rkcnn.use.compare import compare as compare
     from rkcnn.use.evaluate import evaluate as evaluate
     from rkcnn.use.export import Exported as Exported
     from rkcnn.use.export import export as export
@@ -37,9 +40,12 @@ __all__ = [
     "Exported",
     "Images",
     "InputError",
+    "Observer",
     "Prediction",
     "Recipe",
+    "RunComparison",
     "TrainingResult",
+    "compare",
     "cost",
     "create_model",
     "evaluate",
@@ -57,11 +63,14 @@ _HOMES = {
     "cost": "rkcnn.model.cost",
     "train": "rkcnn.use.train",
     "evaluate": "rkcnn.use.evaluate",
+    "compare": "rkcnn.use.compare",
     "load": "rkcnn.use.load",
     "export": "rkcnn.use.export",
     "load_images": "rkcnn.use.images",
     "solve": "rkcnn.solvers.solve",
     "TrainingResult": "rkcnn.use.result",
+    "RunComparison": "rkcnn.use.compare",
+    "Observer": "rkcnn.run.observer",
     "Classifier": "rkcnn.use.load",
     "Prediction": "rkcnn.use.predict",
     "Exported": "rkcnn.use.export",

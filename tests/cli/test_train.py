@@ -55,7 +55,7 @@ def test_before_during_and_after(rkcnn: Run, command: list[str], digits: str, tm
     assert f"error     {last} on the test set after the last epoch; best {best} after epoch " in end
     assert " (chosen on the test set)\n" in end
     assert f"folder    {folder}" in end
-    for name in ("weights.safetensors", "result.json", "predictions.npy", "curves.svg"):
+    for name in ("weights.safetensors", "result.json", "metrics.csv", "config.json", "predictions.npy", "curves.svg"):
         assert f"\n          {name} " in end
         assert (folder / name).exists()
     assert (folder / "curves.png").exists()
@@ -79,6 +79,21 @@ def test_a_finished_run_says_so_and_again_repeats_it(rkcnn: Run, command: list[s
     assert f", source {'0' * 16})\n" in said
     assert "epoch 1/2" in rkcnn(*command, "--again")[1]
     assert (path.parent / "weights.safetensors").read_bytes() == weights
+
+
+def test_the_settings_in_a_folder_repeat_the_run(rkcnn: Run, command: list[str], tmp_path: Path) -> None:
+    rkcnn(*command, "--validation", "20", "--seed", "3")
+    path, weights = only(tmp_path, "config.json"), only(tmp_path, "weights.safetensors")
+    again = ["train", "--config", str(path), "--out", str(tmp_path / "again")]
+    assert rkcnn(*again)[0] == 0
+    assert only(tmp_path / "again", "weights.safetensors").read_bytes() == weights.read_bytes()
+    assert "seed      4" in rkcnn(*again, "--seed", "4")[1]
+    code, _, err = rkcnn(*again, "--recipe", "mini")
+    assert (code, err) == (
+        2,
+        "rkcnn: --config given with other settings of the run; leave them out, or change them in the file\n",
+    )
+    assert rkcnn("train", "--config", str(weights))[0] == 2
 
 
 def test_json_is_all_of_standard_output(rkcnn: Run, command: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import random
@@ -23,6 +24,7 @@ from digits import write_digits
 from rkcnn.error import InputError
 from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.recipe import find_recipe
+from rkcnn.record.config import read_config
 from rkcnn.record.result import Epoch, Result, Stretch
 from rkcnn.record.source import Source, current_source, source_hash
 from rkcnn.run.job import Job
@@ -298,6 +300,42 @@ def test_a_result_from_before_a_field_was_there_is_this_runs(digits: str, tmp_pa
     del facts["run"]["recipe"]["sync_norm"], facts["data"]["test_labels_sha256"]
     only(tmp_path, "result.json").write_text(json.dumps(facts))
     assert go(digits, tmp_path).epochs == result.epochs
+
+
+def read_metrics(out: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(only(out, "metrics.csv").read_text(encoding="utf-8").splitlines()))
+
+
+def test_metrics_have_each_epoch_once_also_where_the_run_was_broken_off(digits: str, tmp_path: Path) -> None:
+    with pytest.raises(Stopped):
+        go(digits, tmp_path, observer=Stop())
+    assert len(read_metrics(tmp_path)) == 1
+    with only(tmp_path, "metrics.csv").open("ab") as file:
+        file.write(b"14,2,0.3")  # a row that was cut off, of an epoch that no checkpoint has
+    result = go(digits, tmp_path)
+    rows = read_metrics(tmp_path)
+    assert [(row["step"], row["epoch"]) for row in rows] == [("7", "1"), ("14", "2"), ("21", "3")]
+    assert [float(row["test/error"]) for row in rows] == [epoch.held_out_error for epoch in result.epochs]
+    with pytest.raises(Stopped):
+        go(digits, tmp_path, again=True, observer=Stop())
+    assert len(read_metrics(tmp_path)) == 1, "a repetition begins anew"
+
+
+def test_the_folder_has_the_settings_that_repeat_the_run(digits: str, tmp_path: Path) -> None:
+    result = go(digits, tmp_path, validation=80)
+    kept = read_config(only(tmp_path, "config.json"))
+    (repeated,) = train(
+        kept.network,
+        kept.data,
+        kept.recipe,
+        [kept.seed],
+        validation=kept.validation,
+        own=kept.own,
+        out=tmp_path / "repeated",
+    )
+    assert repeated.run == result.run
+    assert [epoch.loss for epoch in repeated.epochs] == [epoch.loss for epoch in result.epochs]
+    assert np.load(only(tmp_path / "repeated", "labels.npy")).shape == (80,)
 
 
 def test_a_run_that_goes_on_has_its_whole_time_and_says_whose_source(

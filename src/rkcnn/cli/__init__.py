@@ -62,6 +62,20 @@ app.command(
     sort_key=6,
     help="List the runs below a folder with their results.\n\nAlso those that are not finished.",
 )
+app.command(
+    "rkcnn.cli.compare:compare",
+    group=_USE,
+    sort_key=4,
+    help="Compare runs of any networks: errors with intervals, tests, figures.\n\n"
+    "The runs must be on the same data by the same recipe. Seeds of one network are grouped.",
+)
+app.command(
+    "rkcnn.cli.log:log",
+    group=_USE,
+    sort_key=5,
+    help="Send the numbers of runs to TensorBoard, Weights & Biases or MLflow.\n\n"
+    "They are read from the records, so that any finished run can be sent at any time.",
+)
 app.command("rkcnn.cli.data:app", name="data", group=_USE, sort_key=7, help="List, fetch and look at data sets.")
 
 _NETWORKS = Group("Networks", sort_key=2)

@@ -10,12 +10,14 @@ from statistics import mean, stdev
 from rkcnn.error import InputError, with_flags
 from rkcnn.record.result import Result, find_other_code
 from rkcnn.run.advice import advise_after
-from rkcnn.run_folder import CURVES, PREDICTIONS, RESULT, WEIGHTS, find_checkpoints, tensors_of
+from rkcnn.run_folder import CONFIG, CURVES, METRICS, PREDICTIONS, RESULT, WEIGHTS, find_checkpoints, tensors_of
 from rkcnn.use.progress import clock, percent
 
 FILES = {
     WEIGHTS: "the trained network",
     RESULT: "every number of the run",
+    METRICS: "loss and errors of each epoch, a row each",
+    CONFIG: "the settings: rkcnn train --config FILE repeats the run",
     PREDICTIONS: "the predicted class of each {} image",
     f"{CURVES}.svg": "errors and loss by epoch (curves.png too)",
 }

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -15,6 +15,9 @@ from rkcnn.cli import CLOSED_PIPE
 from rkcnn.cli.data import FromSources, OwnImages, WholeNumber
 from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.error import InputError
+
+if TYPE_CHECKING:
+    from rkcnn.fit.recipe import Recipe
 
 MOST_SEEDS = 1000
 EXIT_CODES = {"SIGINT": 130, "SIGTERM": 143}  # 128 + the number of the signal, as in shells
@@ -33,9 +36,10 @@ def train(
     init_from: Path | None = None,
     head_only: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     weigh_classes: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    seed: WholeNumber = 0,
+    seed: WholeNumber | None = None,
     seeds: WholeNumber = 1,
     validation: WholeNumber = 0,
+    config: Path | None = None,
     device: str = "auto",
     engine: str = "auto",
     out: Path = Path("runs"),
@@ -72,11 +76,13 @@ def train(
     weigh_classes
         Weigh each image by 1 / (images of its class), for classes of unequal size.
     seed
-        Determines the initial weights, the order of the images and the augmentation.
+        Determines the initial weights, the order of the images and the augmentation; 0 if not given.
     seeds
         Number of runs, with consecutive seeds from --seed on; on a GPU they train side by side.
     validation
         Hold out so many training images and measure errors on them; the test set is not used.
+    config
+        Repeat a run by the config.json of its folder, which has its network, data, recipe, seed and --validation.
     device
         cpu, cuda, cuda:N, or auto: a GPU if there is one.
     engine
@@ -95,6 +101,18 @@ def train(
     values = read_changes(changes)
     if recipe is not None:
         find_recipe(recipe)  # a name that is not one is said before torch is imported and data are read
+    chosen: str | Recipe | None = recipe
+    if config is not None:
+        from rkcnn.record.config import read_config
+
+        if (name, data, recipe, values, validation, own) != (None, "mnist-mini", None, {}, 0, OwnOptions()):
+            raise InputError(
+                "--config given with other settings of the run; leave them out, or change them in the file"
+            )
+        kept = read_config(config)
+        name, data, chosen, validation, own = kept.network, kept.data, kept.recipe, kept.validation, kept.own
+        seed = kept.seed if seed is None else seed
+    seed = seed or 0
     if not 0 <= seed < 1 << 63:
         raise InputError(f"--seed {seed} given; a seed is a whole number from 0 to 2^63 - 1")
     if not 1 <= seeds <= MOST_SEEDS:
@@ -116,7 +134,7 @@ def train(
             results = train_seeds(
                 name,
                 data,
-                recipe,
+                chosen,
                 range(seed, seed + seeds),
                 changes=values,
                 init_from=init_from,

@@ -52,14 +52,16 @@ def read_run(facts: dict[str, Any]) -> Run:
 
     Raises TypeError or ValueError if the values are not those of a run.
     """
+    return Run(facts["data"], facts["spec"], read_recipe(facts["recipe"]), facts["seed"])
+
+
+def read_recipe(facts: dict[str, Any]) -> Recipe:
+    """Return the recipe with these fields, as JSON has them; raises TypeError or ValueError if it can't be one."""
     known = {field.name for field in fields(Recipe)}
-    for name in facts["recipe"]:
+    for name in facts:
         if name not in known:
             raise TypeError(f"the recipe has {name}, which this version doesn't know")
-    recipe: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in facts["recipe"].items()
-    }
-    return Run(facts["data"], facts["spec"], Recipe(**recipe), facts["seed"])
+    return Recipe(**{name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()})
 
 
 def name_data(data_set: str, size: int | None = None, split: float | None = None, validation: int = 0) -> str:

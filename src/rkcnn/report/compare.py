@@ -21,7 +21,7 @@ from rkcnn.report.statistics import (
     permutation_test,
     welch,
 )
-from rkcnn.run_folder import PREDICTIONS
+from rkcnn.run_folder import LABELS, PREDICTIONS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,27 +30,21 @@ if TYPE_CHECKING:
 
 def read_predictions(row: Row) -> NDArray[np.integer] | None:
     """Return the class that seed 0 predicts for each test image; None where there is no readable file of them."""
-    import numpy as np
-
-    for folder, result in zip(row.folders, row.results, strict=False):
-        path = folder / PREDICTIONS
-        if result.run.seed or not path.is_file():
-            continue
-        try:
-            predictions: NDArray[np.integer] = np.load(path, allow_pickle=False)
-        except (OSError, ValueError):
-            return None
-        return predictions
-    return None
+    return _read_first(row, PREDICTIONS)
 
 
-def find_mistakes(row: Row, data: DataSet) -> NDArray[np.bool_] | None:
-    """Return, image by image, whether seed 0 is wrong.
+def find_mistakes(row: Row, data: DataSet | None) -> NDArray[np.bool_] | None:
+    """Return, image by image, whether seed 0 is wrong. `data` is None for a user's own images.
 
-    None without its predictions or the data set's labels, or where the share of mistakes is not the recorded error.
+    The true classes are those in the run's folder or, for a published set, in its copy on this machine. None without
+    them or the predictions, or where the share of mistakes is not the recorded error.
     """
     predictions = read_predictions(row)
-    labels = read_labels(data) if predictions is not None else None
+    labels: NDArray[np.integer] | None = None
+    if predictions is not None:
+        labels = _read_first(row, LABELS)
+        if labels is None and data is not None:
+            labels = read_labels(data)
     if predictions is None or labels is None or predictions.shape != labels.shape:
         return None
     wrong: NDArray[np.bool_] = predictions != labels
@@ -61,6 +55,22 @@ def find_mistakes(row: Row, data: DataSet) -> NDArray[np.bool_] | None:
 def read_labels(data: DataSet) -> NDArray[np.int64] | None:
     """Return the labels of the test set if a verified copy is on this machine; nothing is fetched."""
     return read_test_labels(data, Sources().folders())
+
+
+def _read_first(row: Row, name: str) -> NDArray[np.integer] | None:
+    """Return an array of the folder of seed 0; None where there is no such file, or it can't be read."""
+    import numpy as np
+
+    for folder, result in zip(row.folders, row.results, strict=False):
+        path = folder / name
+        if result.run.seed or not path.is_file():
+            continue
+        try:
+            values: NDArray[np.integer] = np.load(path, allow_pickle=False)
+        except (OSError, ValueError):
+            return None
+        return values
+    return None
 
 
 class ImageSampling(NamedTuple):
@@ -89,7 +99,7 @@ class Comparison(NamedTuple):
     p: float | None
     among: int
     permutation: Permutation | None  # None where there are more seeds than the exact test takes
-    mcnemar: McNemar | None  # seed 0 against seed 0, where both have predictions and the labels are on this machine
+    mcnemar: McNemar | None  # seed 0 against seed 0, where both have predictions and the labels are known
     sampling: ImageSampling | None  # None where the number of held-out images is not known
 
     @property
@@ -141,11 +151,12 @@ class _FirstSeeds:
     def __init__(self, results: ResultTable) -> None:
         self.images = results.images
         self.data = SETS.get(results.data)
+        self.single_runs = results.of_any_runs  # whether two single runs are tested too: more may not be planned
         self._predictions: dict[str, NDArray[np.integer] | None] = {}
         self._mistakes: dict[str, NDArray[np.bool_] | None] = {}
 
     def test(self, row: Row, other: Row) -> McNemar | None:
-        if min(len(row.results), len(other.results)) < 2 or self.data is None:
+        if not self.single_runs and min(len(row.results), len(other.results)) < 2:
             return None
         for each in (row, other):
             if each.spec not in self._mistakes:

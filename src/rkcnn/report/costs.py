@@ -38,17 +38,24 @@ class CostCheck(NamedTuple):
 
 
 def check_costs(results: ResultTable, row: Row) -> tuple[CostCheck, CostCheck]:
-    """Check a row's parameters, and its FLOPs by the paper's rule.
+    """Check a row's parameters, and its FLOPs by the paper's rule; of runs that a user named, FLOPs are 2 x MAC.
 
     Runs of the smoke preset are trained on digits, so their counts are checked in tables of digits alone.
     """
     paper = results.paper
+    if results.of_any_runs:
+        return CostCheck("params", None, row.params, "-"), CostCheck("flops", None, row.flops, "-")
     if paper is None or results.table is None:
         return CostCheck("params", None, row.params, "-"), CostCheck("flops", None, row.paper_flops, "-")
     params = "params_100" if results.table.data == "cifar100" else "params"
     other_data = results.preset == "smoke" and results.table.data != "mnist"
     counts = (None, None) if other_data else (row.params, row.paper_flops)
     return _check(paper.label, row.spec, params, counts[0]), _check(paper.label, row.spec, "flops", counts[1])
+
+
+def flops_rule(results: ResultTable) -> str:
+    """Return how the FLOPs of a table are counted, for the heads of its columns."""
+    return "2 × MAC" if results.of_any_runs else "paper's rule"
 
 
 def shorten(count: int, digits: int = 2) -> str:

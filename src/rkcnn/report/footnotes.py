@@ -105,10 +105,11 @@ def note_control(results: ResultTable) -> Iterator[str]:
     """Explain Identity, where it is a row."""
     for row in results.rows:
         if row.family == "Identity":
+            control = "" if results.of_any_runs else "The paper has no such control. "
             yield (
-                f"{row.label} is the network without any step: all its other layers are there. The paper has no such "
-                "control. What the steps of another row add is its difference from this one (after the blocks of "
-                "DenseNet and CliqueNet the next layer is wider, too)."
+                f"{row.label} is the network without any step: all its other layers are there. {control}What "
+                "the steps of another row add is its difference from this one (after the blocks of DenseNet and "
+                "CliqueNet the next layer is wider, too)."
             )
 
 

@@ -148,8 +148,9 @@ class TableReport:
 
     @cached_property
     def conclusions(self) -> tuple[str, ...]:
-        """One sentence for each comparison."""
-        return tuple(describe_comparison(comparison, self.results.decimals) for comparison in self.comparisons)
+        """One sentence for each comparison; of runs that a user named also for single runs, which show no spread."""
+        stated = self.pairs if self.results.of_any_runs else self.comparisons
+        return tuple(describe_comparison(comparison, self.results.decimals) for comparison in stated)
 
     def figure(self, stem: str) -> Figure | None:
         """Return one figure by the stem of its file, drawn once; None where there is too little to draw."""

@@ -126,6 +126,11 @@ class ResultTable:
         return self.table.paper if self.table else None
 
     @property
+    def of_any_runs(self) -> bool:
+        """Whether these are runs that a user named, and not those of a table of `rkcnn reproduce`."""
+        return self.table is None
+
+    @property
     def tag(self) -> str:
         """FAST or SMOKE, to mark every line of a table that was not trained by the paper's recipe; else empty."""
         return self.preset.upper() if self.preset in ("fast", "smoke") else ""

@@ -45,6 +45,8 @@ def count(number: int, noun: str) -> str:
 
 def title(results: ResultTable) -> str:
     """Return what a table is and how much of it has run."""
+    if results.of_any_runs:
+        return f"{results.name}: {results.about}; {results.recipe}, {count(results.runs, 'run')}"
     total = results.runs + sum(row.missing for row in results.rows)
     return f"{results.name}: {results.about}; {results.recipe.name}, {results.runs} of {total} runs"
 
@@ -73,7 +75,8 @@ def describe_comparison(comparison: Comparison, digits: int) -> str:
     permutation = _say_permutation(comparison)
     difference = f"the difference is {signed(found.value, digits)} points"
     if found.interval is None or comparison.p is None:
-        return f"{both}: {difference}, without an interval ({'; '.join(filter(None, (found.missing, permutation)))})."
+        why = filter(None, (found.missing, permutation, _say_mcnemar(comparison)))
+        return f"{both}: {difference}, without an interval ({'; '.join(why)})."
     low, high = found.interval
     tests = [
         f"{100 * LEVEL:.0f} % interval {signed(low, digits)} to {signed(high, digits)}",
@@ -82,9 +85,7 @@ def describe_comparison(comparison: Comparison, digits: int) -> str:
     if permutation:
         tests.append(permutation)
     if comparison.mcnemar:
-        only_a, only_b, p = comparison.mcnemar
-        wrong = f"{only_a} images are wrong in the first alone, {only_b} in the second"
-        tests.append(f"McNemar, seed 0 of each: {wrong}, uncorrected p {p:.2g}")
+        tests.append(_say_mcnemar(comparison))
     details = "; ".join(tests)
     if comparison.separable:
         which = "more" if found.value > 0 else "less"
@@ -102,7 +103,8 @@ def introduce_comparisons(results: ResultTable, comparisons: Sequence[Comparison
     names = set(results.references.values())
     against = " and ".join(row.label for row in results.rows if row.spec in names)
     if not comparisons:
-        yield f"No comparison: {against} and another row need two finished runs each, none diverged."
+        need = f"{against} and another row need two finished runs each, none diverged"
+        yield f"No test over seeds: {need}." if results.of_any_runs else f"No comparison: {need}."
         return
     if results.paper:
         chosen = "the RKCNN with the lowest error in the paper, so that our own errors don't choose it"
@@ -121,6 +123,12 @@ def introduce_comparisons(results: ResultTable, comparisons: Sequence[Comparison
             f"{smallest:.2g}, would be {corrected:.2g} after correction, so it can't decide by itself."
         )
     if not any(comparison.mcnemar for comparison in comparisons):
+        if results.of_any_runs:
+            yield (
+                "There is no McNemar test: it needs predictions.npy in the folders of seed 0, and labels.npy beside it "
+                "or, for a published data set, the set on this machine (rkcnn data get)."
+            )
+            return
         yield (
             f"There is no McNemar test: it needs predictions.npy beside the results of seed 0, and the labels of "
             f"{results.data} on this machine (rkcnn data get)."
@@ -156,7 +164,7 @@ def say_coverage(results: ResultTable, comparisons: Sequence[Comparison]) -> str
         return f"{start}. Against {against}, {found}."
     *_, why = introduce_comparisons(results, comparisons)
     so_far = "nothing to compare" if results.preset == "smoke" else "nothing to compare yet"
-    return f"{start}; {so_far}: {why.removeprefix('No comparison: ')}"
+    return f"{start}; {so_far}: {why.partition(': ')[2]}"
 
 
 def count_outcomes(comparisons: Sequence[Comparison]) -> tuple[int, int, int]:
@@ -244,6 +252,14 @@ def _say_permutation(comparison: Comparison) -> str:
     p, smallest, _ = comparison.permutation
     sides = f"{len(comparison.row.results)} against {len(comparison.reference.results)}"
     return f"permutation p {p:.2g}, the smallest that {sides} allow {smallest:.2g}"
+
+
+def _say_mcnemar(comparison: Comparison) -> str:
+    if comparison.mcnemar is None:
+        return ""
+    only_a, only_b, p = comparison.mcnemar
+    wrong = f"{only_a} images are wrong in the first alone, {only_b} in the second"
+    return f"McNemar, seed 0 of each: {wrong}, uncorrected p {p:.2g}"
 
 
 def _say_seeds(row: Row, other: Row) -> str:

@@ -30,6 +30,8 @@ from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.trainer import Trainer
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
+from rkcnn.record.config import Config
+from rkcnn.record.metrics import MetricsFile
 from rkcnn.record.result import Epoch, Result, Stretch, find_other_code, read_progress
 from rkcnn.record.run import Run
 from rkcnn.record.run_state import find_shorter_run
@@ -37,7 +39,7 @@ from rkcnn.record.source import current_source
 from rkcnn.run.advice import advise_before, constant_error
 from rkcnn.run.device import describe_machine, peak_bytes, set_precision
 from rkcnn.run.settings import load_initial_weights
-from rkcnn.run_folder import PREDICTIONS, REPLACED_RESULT, RESULT, WEIGHTS
+from rkcnn.run_folder import CONFIG, LABELS, PREDICTIONS, REPLACED_RESULT, RESULT, WEIGHTS
 
 CHECKPOINT_SHARE = 0.02  # the largest share of the time that writing checkpoints may take; slow ones become rarer
 
@@ -57,9 +59,23 @@ class Job:
     checkpoint_seconds: float = 0.0  # how long it took to write the last checkpoint
     together: int = 1  # how many runs are trained side by side, including this one
 
+    def __post_init__(self) -> None:
+        self.metrics = MetricsFile(self.folder, self.run, REMEDY)
+
     @property
     def trainer(self) -> Trainer:
         return self.engine.trainer
+
+    def begin_files(self) -> None:
+        """Write the run's settings, and the metrics of the epochs so far; only rank 0 writes."""
+        run, images = self.run, self.train
+        config = Config(run.spec, images.name, images.own, run.validation, run.recipe, run.seed)
+
+        def write() -> None:
+            write_atomically(self.folder / CONFIG, config.to_json(), REMEDY)
+            self.metrics.write(self.history)
+
+        self.trainer.ranks.from_rank_0(write)
 
     def save_checkpoint(self) -> bool:
         """Write a checkpoint and return True, or return False if the loss is no longer finite.
@@ -92,6 +108,8 @@ class Job:
             error = self.trainer.ranks.from_rank_0(measure)
         self.history.append(Epoch(**asdict(epoch), held_out_error=error))
         self.stretches[-1] = replace(self.stretches[-1], epochs=self.stretches[-1].epochs + 1)
+        if self.trainer.ranks.writes:
+            self.metrics.append(self.history)
         return self.history[-1]
 
     def write_result(self, status: str) -> Result:
@@ -110,6 +128,8 @@ class Job:
             content = save(weights, NetworkDescription.of(self.run.spec, self.train).as_metadata())
             write_atomically(self.folder / WEIGHTS, content, REMEDY)
             write_atomically(self.folder / PREDICTIONS, _npy(predictions), REMEDY)
+            write_atomically(self.folder / LABELS, _npy(self.predictor.images.labels), REMEDY)
+        self.metrics.write(self.history)
         write_atomically(self.folder / RESULT, result.to_json(), REMEDY)
         (self.folder / REPLACED_RESULT).unlink(missing_ok=True)
         return result
@@ -140,6 +160,7 @@ class Job:
             data={
                 "verified": images.verified,
                 **checksums(images, self.predictor.images),
+                "held_out_images": len(self.predictor.images),
                 "classes": list(images.classes),
                 "own": asdict(images.own),
                 "constant_error": constant_error(images, self.predictor.images),

@@ -120,11 +120,12 @@ def _has_room(device: torch.device, jobs: list[Job]) -> bool:
 
 
 def _prepare(job: Job, note: str, observer: Observer) -> None:
-    """Compile what the engine compiles, and write a checkpoint, so that a full disk is noticed before training."""
+    """Compile what the engine compiles, and write the first files, so that a full disk is noticed before training."""
     if job.engine.compiled:
         observer.compiling(job)
     job.engine.begin()
     observer.run_started(job, "; ".join(filter(None, (job.engine.note, note))))
+    job.begin_files()
     _save_checkpoint(job, observer)
 
 

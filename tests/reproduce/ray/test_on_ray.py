@@ -147,7 +147,9 @@ def fraction_at(checkpoint: str) -> float:
 
 
 def same_files(run: Run, ours: Path, home: Path) -> bool:
-    names = ("weights.safetensors", "predictions.npy")
+    names = ("weights.safetensors", "predictions.npy", "labels.npy", "config.json")
+    rows = (ours / run.folder / "metrics.csv").read_text().splitlines()
+    assert len(rows) == 1 + run.recipe.epochs
     return all((ours / run.folder / name).read_bytes() == (home / run.folder / name).read_bytes() for name in names)
 
 

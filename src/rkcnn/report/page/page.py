@@ -1,4 +1,4 @@
-"""Writes a report as one HTML file: claims, tables, figures, and where the records come from."""
+"""Writes a report as one HTML file: the paper's claims, tables, figures, and where the records come from."""
 
 from __future__ import annotations
 
@@ -21,16 +21,20 @@ if TYPE_CHECKING:
 
 CAPTIONS = {
     "frontier-params": "Error of the last epoch, mean ± sample standard deviation over the seeds, against parameters. "
-    "A hollow marker is the mean that the paper prints, with each run at its best epoch. Networks above a bracket have "
-    "equal costs and are drawn side by side. A pale point has lost runs that diverged.",
-    "frontier-flops": "The same against the FLOPs of one image, 2 × MAC; the table's are by the paper's own rule.",
+    "Networks above a bracket have equal costs and are drawn side by side. A pale point has lost runs that diverged.",
+    "frontier-flops": "The same against the FLOPs of one image, 2 × MAC.",
     "frontier-seconds": "The same against training time, of runs that were trained one at a time.",
     "forest": "Differences of last-epoch means with Welch's 95 % intervals over seeds; a pale point has no interval. "
     "The grey stripe is ± one standard error of a difference between two networks on these test images, from the draw "
-    "of the images. A hollow marker is the difference of the means that the paper prints.",
+    "of the images.",
     "bands": "Error by epoch: the mean as a line, the range from the lowest to the highest seed as a band, the other "
     "networks in grey. The first epochs may lie above the frame. Below each panel are its last epochs on a linear "
     "scale.",
+}
+PAPER_CAPTIONS = {  # what is said besides where the paper's numbers stand in a figure, or beside it
+    "frontier-params": " A hollow marker is the mean that the paper prints, with each run at its best epoch.",
+    "frontier-flops": " The table's are by the paper's own rule.",
+    "forest": " A hollow marker is the difference of the means that the paper prints.",
 }
 
 
@@ -48,6 +52,7 @@ def write_page(report: Report, path: Path) -> Path:
     text = template.render(
         version=__version__,
         runs=report.runs,
+        any_runs=all(part.results.of_any_runs for part in report.tables),
         shared=sum(part.results.runs for part in report.tables) > report.runs,
         parts=parts,
         claims=report.claims,
@@ -79,15 +84,18 @@ def _describe(part: TableReport) -> dict[str, Any]:
         "memory_heading": memory_heading(results),
         "families": {row.family: inline_marker(look_of(row.family)) for row in results.rows},
         "plots": _inline_figures(part, identifier),
-        "comparisons": [*part.introduction, *part.conclusions] if part.comparisons else [],
+        "comparisons": [*part.introduction, *part.conclusions] if part.conclusions else [],
         "notes": [note for note in part.notes if note not in part.limits],
     }
 
 
 def _inline_figures(part: TableReport, identifier: str) -> dict[str, tuple[str, Markup]]:
     families = {i: row.family for i, row in enumerate(part.results.rows)}
+    captions = CAPTIONS
+    if not part.results.of_any_runs:
+        captions = {stem: text + PAPER_CAPTIONS.get(stem, "") for stem, text in CAPTIONS.items()}
     return {
-        stem: (CAPTIONS[stem], inline_svg(figure, f"{identifier}-{stem}", CAPTIONS[stem], families))
+        stem: (captions[stem], inline_svg(figure, f"{identifier}-{stem}", captions[stem], families))
         for stem, figure in part.figures.items()
     }
 

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rkcnn.report.compare import Comparison
-from rkcnn.report.costs import MEMORY_HEADS, NONE, CostCheck, find_footprint, format_footprint, is_measured, shorten
+from rkcnn.report.costs import (
+    MEMORY_HEADS,
+    NONE,
+    CostCheck,
+    find_footprint,
+    flops_rule,
+    format_footprint,
+    is_measured,
+    shorten,
+)
 from rkcnn.report.paper import UNITS
 from rkcnn.report.report import TableReport
 from rkcnn.report.results import ResultTable, Row
@@ -63,12 +72,14 @@ def lay_out(part: TableReport) -> Grid:
     comparisons = {comparison.row.spec: comparison for comparison in part.comparisons}
     references = {comparison.reference.spec: comparison.reference for comparison in part.comparisons}
     against = next(iter(references.values())).label if len(references) == 1 else "the reference"
+    ours = "" if results.of_any_runs else "ours, "
+    rule = flops_rule(results).replace("'", "’")
     heads = (
         Head("network", False),
         Head(f"against {against}", False),
         Head("difference [95\u00a0%]", False),
-        *map(Head, ("ours, last epoch", "n", "paper", f"ours, best epoch (chosen on the {results.held_out} set)")),
-        *map(Head, ("Δ best", "Δ last", "params", "FLOPs (paper’s rule)")),
+        *map(Head, (f"{ours}last epoch", "n", "paper", f"{ours}best epoch (chosen on the {results.held_out} set)")),
+        *map(Head, ("Δ best", "Δ last", "params", f"FLOPs ({rule})")),
     )
     lines = []
     for i, (row, text) in enumerate(zip(results.rows, part.texts, strict=True)):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from rkcnn.report.claims.judge import list_verdicts
 from rkcnn.report.claims.verdict import JudgedClaim
-from rkcnn.report.costs import MEMORY_HEADS, NAMES, CostCheck
+from rkcnn.report.costs import MEMORY_HEADS, NAMES, CostCheck, flops_rule
 from rkcnn.report.report import TableReport
 from rkcnn.report.results import ResultTable
 from rkcnn.report.tables.cells import RowText, is_filled
@@ -41,8 +41,9 @@ def _lines(part: TableReport, claims: Sequence[JudgedClaim]) -> Iterator[str]:
         yield ""
         yield f"**{part.preset_warning}**"
     yield ""
-    errors = ("paper", "ours, last epoch", "n", f"ours, {_best(part.results)}", "Δ last", "Δ best")
-    heads = ("network", "params", "FLOPs (paper's rule)", "costs", *errors, *MEMORY_HEADS)
+    ours = "" if part.results.of_any_runs else "ours, "
+    errors = ("paper", f"{ours}last epoch", "n", f"{ours}{_best(part.results)}", "Δ last", "Δ best")
+    heads = ("network", "params", f"FLOPs ({flops_rule(part.results)})", "costs", *errors, *MEMORY_HEADS)
     tagged = [f"{head} ({tag})" if tag and head.startswith("ours") else head for head in heads]
     yield from _table(tagged, [_cells(part, row) for row in part.texts])
     yield ""

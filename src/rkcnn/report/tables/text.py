@@ -68,7 +68,8 @@ def _lines(part: TableReport) -> Iterator[str]:
     yield ""
     printed = any(check.printed for checks in part.checks for check in checks)
     whose = "Costs: the paper's, and ours as" if printed else "Costs, as"
-    yield f"{whose} the records counted them (FLOPs of one image, by the paper's rule)"
+    rule = "2 × MAC" if part.results.of_any_runs else "by the paper's rule"
+    yield f"{whose} the records counted them (FLOPs of one image, {rule})"
     costs = [(start + row.label, *_cost(row.params), *_cost(row.flops)) for row in part.texts]
     yield from align((COSTS if printed else OWN_COSTS, *costs), words=(0, 3, 6))
     memory = memory_text(part)
