@@ -21,7 +21,14 @@ app = App(
     help_format="plaintext",  # Markdown would take 0.1 s more
     version=__version__,
 )
-app["--help"].group = app["--version"].group = Group("Options", sort_key=9)
+_OPTIONS = app["--help"].group = app["--version"].group = Group("Options", sort_key=9)
+app.command(
+    "rkcnn.cli.completion:install_completion",
+    name="--install-completion",
+    group=_OPTIONS,
+    help="Let your shell complete commands and options.\n\n"
+    "Writes a script for bash, zsh, fish or PowerShell, and the line that loads it to the shell's startup file.",
+)
 
 # The first line of each text is what `rkcnn --help` shows.
 _USE = Group("Train and evaluate", sort_key=1)
