@@ -53,6 +53,13 @@ app.command(
     sort_key=3,
     help="List the runs below a folder with their results.\n\nAlso those that are not finished.",
 )
+app.command(
+    "rkcnn.cli.push:push",
+    group=_USE,
+    sort_key=8,
+    help="Upload a trained network to Hugging Face.\n\n"
+    "With a model card that is written from its record. --dry-run DIR writes what would be uploaded.",
+)
 app.command("rkcnn.cli.data:app", name="data", group=_USE, sort_key=4, help="List, fetch and look at data sets.")
 
 _NETWORKS = Group("Networks", sort_key=2)
