@@ -168,15 +168,15 @@ class TimmNetwork(Network):
 
     def _join(self, maps: list[Tensor]) -> Tensor:
         read = self._activate(maps)[self.unread :] or maps[-1:]
-        return torch.cat([_shrink(each, read[-1].shape[2:]) for each in read], 1)
+        return torch.cat([_shrink(each, *read[-1].shape[2:]) for each in read], 1)
 
 
-def _shrink(x: Tensor, size: Sequence[int]) -> Tensor:
+def _shrink(x: Tensor, height: int, width: int) -> Tensor:
     """Average a map down to a size, and keep its mean, which windows of unequal size would change."""
-    if tuple(x.shape[2:]) == tuple(size):
+    if x.shape[2:] == (height, width):
         return x
-    small = F.adaptive_avg_pool2d(x, tuple(size))
-    if all(of % to == 0 for of, to in zip(x.shape[2:], size, strict=True)):
+    small = F.adaptive_avg_pool2d(x, (height, width))
+    if x.shape[2] % height == x.shape[3] % width == 0:
         return small
     return small + (x.mean((2, 3), keepdim=True) - small.mean((2, 3), keepdim=True))
 
