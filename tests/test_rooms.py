@@ -10,7 +10,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "rkcnn"
 ROOMS = ("solvers", "model", "data", "fit", "evaluation", "record", "report", "run", "reproduce", "use", "cli")
-FREE = ("error", "disk", "run_folder", "__init__", "__main__")
+FREE = ("error", "disk", "run_folder", "timm", "__init__", "__main__")
 CORE = ROOMS[: ROOMS.index("record") + 1]
 CORE_NEEDS = {"torch", "numpy", "safetensors"}
 VAGUE = {"utils", "helpers", "misc", "common", "base", "manager"}
@@ -64,6 +64,11 @@ def test_record_and_report_load_no_torch() -> None:
     assert modules
     code = f"import {', '.join(modules)}, sys; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=600)
+
+
+def test_what_needs_timm_is_imported_by_nobody() -> None:
+    """Only `import rkcnn.timm`, by a user, imports it."""
+    assert not [file for file in FILES if "rkcnn.timm" in imported(ast.walk(ast.parse(file.read_text())))]
 
 
 def test_names_say_something() -> None:

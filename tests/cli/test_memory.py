@@ -12,7 +12,7 @@ import pytest
 
 from evaluation.gpu_stand_in import UUID, StandIn
 from report.records import put_records
-from rkcnn.record.source import current_source, find_commit
+from rkcnn.record.source import find_commit
 
 Run = Callable[..., tuple[int, str, str]]
 MEASURE = ("memory", "mnist", "--rows", "ResNet@k=32")
@@ -24,11 +24,9 @@ def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
     folder.mkdir()
     monkeypatch.setenv("RKCNN_COMMIT", "abc")
     monkeypatch.setattr("rkcnn.cli.memory._uuid_of", lambda device: UUID)
-    for cached in (find_commit, current_source):
-        cached.cache_clear()
+    find_commit.cache_clear()
     yield StandIn(folder, monkeypatch)
-    for cached in (find_commit, current_source):
-        cached.cache_clear()
+    find_commit.cache_clear()
 
 
 def test_rows_and_identity_beside_the_papers(rkcnn: Run, gpu: StandIn, tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from rkcnn.error import InputError
+from rkcnn.model.families import FAMILIES, Family
 from rkcnn.record import source
 from rkcnn.record.source import Equivalence, is_same_code
 
@@ -306,3 +308,85 @@ def test_the_commit_of_another_project_is_not_ours(package: Path, monkeypatch: p
     assert source.find_commit.__wrapped__() == git("rev-parse", "--short=12", "HEAD")
     (package / "new.py").write_text("")
     assert source.find_commit.__wrapped__() == git("rev-parse", "--short=12", "HEAD") + "+"
+
+
+OUTSIDE = """
+import math
+
+from rkcnn.model.period import Period
+
+SCALE = 0.5
+EPOCHS = 3
+
+def half(x):
+    return SCALE * x
+
+class Parent(Period):
+    def walk(self, y):
+        yield half(y)
+
+class Mine(Parent):
+    '''One.'''
+    def walk(self, y):
+        yield y
+
+class Other:
+    def f(self): return 1
+
+print(EPOCHS)
+"""
+
+
+def outside(path: Path, text: str) -> type:
+    """Return the class Mine of a file with this text."""
+    path.write_text(text)
+    names: dict[str, object] = {"__name__": path.stem, "print": lambda *_: None}
+    exec(compile(text, str(path), "exec"), names)
+    mine = names["Mine"]
+    assert isinstance(mine, type)
+    return mine
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes"),
+    [
+        ("'''One.'''", "'''Two.'''", False),
+        ("EPOCHS = 3", "EPOCHS = 4", False),
+        ("return 1", "return 2", False),
+        ("yield y\n", "yield 2 * y\n", True),
+        ("yield half(y)", "yield y", True),
+        ("SCALE = 0.5", "SCALE = 0.25", True),
+        ("SCALE * x", "SCALE + x", True),
+    ],
+)
+def test_a_class_from_outside_has_a_hash_of_what_it_uses(tmp_path: Path, old: str, new: str, changes: bool) -> None:
+    before = source.class_hash(outside(tmp_path / "one.py", OUTSIDE))
+    assert re.fullmatch("[0-9a-f]{16}", before)
+    assert OUTSIDE.count(old) == 1
+    assert (source.class_hash(outside(tmp_path / "two.py", OUTSIDE.replace(old, new))) != before) is changes
+
+
+def test_a_class_without_source_is_refused() -> None:
+    names: dict[str, type] = {}
+    exec("class Mine:\n    def walk(self): pass", {"__name__": "prompt"}, names)
+    with pytest.raises(InputError, match="the source of the class Mine can't be found"):
+        source.class_hash(names["Mine"])
+
+
+def test_the_hash_of_a_class_from_outside_follows_that_of_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = outside(tmp_path / "mine.py", OUTSIDE)
+    here = source.source_hash()
+    record = f"{here}+{source.class_hash(mine)}"
+    assert source.training_hash("Mine@k=8") == source.training_hash("RKCNN-R-2@k=8") == here
+    assert source.is_current_code(record, "Mine@k=8"), "it is not registered here, so it is not compared"
+    assert not source.is_current_code("0" * 16 + record[16:], "Mine@k=8")
+    monkeypatch.setitem(FAMILIES, "Mine", Family("Mine", about="", period=mine))
+    assert source.training_hash("Mine@k=8") == source.current_source(network="Mine@k=8").source == record
+    assert source.is_current_code(record, "Mine@k=8")
+    assert not source.is_current_code(f"{here}+{'0' * 16}", "Mine@k=8")
+    assert not source.is_current_code(here, "Mine@k=8")
+    monkeypatch.setattr(source, "EQUIVALENT", (Equivalence(frozenset({"a", here}), ("Mine@*",)),))
+    assert source.is_current_code("a" + record[16:], "Mine@k=8")
+    assert not source.is_current_code("a+" + "0" * 16, "Mine@k=8")

@@ -132,7 +132,7 @@ def test_a_start_that_finished_no_epoch_leaves_no_stretch(
             os.kill(os.getpid(), signal.SIGTERM)
 
     with monkeypatch.context() as other:
-        other.setattr("rkcnn.run.job.current_source", lambda: Source("abc", "0123456789abcdef", 1))
+        other.setattr("rkcnn.run.job.current_source", lambda network: Source("abc", "0123456789abcdef", 1))
         with pytest.raises(Stopped):
             go(digits, tmp_path, observer=StopAtOnce())
     (stretch,) = go(digits, tmp_path).stretches
@@ -342,7 +342,7 @@ def test_a_run_that_goes_on_has_its_whole_time_and_says_whose_source(
     digits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as other:
-        other.setattr("rkcnn.run.job.current_source", lambda: Source("abc", "0123456789abcdef", 1))
+        other.setattr("rkcnn.run.job.current_source", lambda network: Source("abc", "0123456789abcdef", 1))
         with pytest.raises(Stopped):
             go(digits, tmp_path, observer=Stop())
     count = Count()

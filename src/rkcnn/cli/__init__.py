@@ -22,7 +22,14 @@ app = App(
     help_format="plaintext",  # Markdown would take 0.1 s more
     version=__version__,
 )
-app["--help"].group = app["--version"].group = Group("Options", sort_key=9)
+_OPTIONS = app["--help"].group = app["--version"].group = Group("Options", sort_key=9)
+app.command(
+    "rkcnn.cli.completion:install_completion",
+    name="--install-completion",
+    group=_OPTIONS,
+    help="Let your shell complete commands and options.\n\n"
+    "Writes a script for bash, zsh, fish or PowerShell, and the line that loads it to the shell's startup file.",
+)
 
 # The first line of each text is what `rkcnn --help` shows.
 _USE = Group("Train and evaluate", sort_key=1)
@@ -65,18 +72,25 @@ app.command(
 app.command(
     "rkcnn.cli.compare:compare",
     group=_USE,
-    sort_key=4,
+    sort_key=5,
     help="Compare runs of any networks: errors with intervals, tests, figures.\n\n"
     "The runs must be on the same data by the same recipe. Seeds of one network are grouped.",
 )
 app.command(
     "rkcnn.cli.log:log",
     group=_USE,
-    sort_key=5,
+    sort_key=7,
     help="Send the numbers of runs to TensorBoard, Weights & Biases or MLflow.\n\n"
     "They are read from the records, so that any finished run can be sent at any time.",
 )
-app.command("rkcnn.cli.data:app", name="data", group=_USE, sort_key=7, help="List, fetch and look at data sets.")
+app.command(
+    "rkcnn.cli.push:push",
+    group=_USE,
+    sort_key=8,
+    help="Upload a trained network to Hugging Face.\n\n"
+    "With a model card that is written from its record. --dry-run DIR writes what would be uploaded.",
+)
+app.command("rkcnn.cli.data:app", name="data", group=_USE, sort_key=9, help="List, fetch and look at data sets.")
 
 _NETWORKS = Group("Networks", sort_key=2)
 app.command(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from rkcnn.model.look import (  # fmt: skip
     AMBER,
@@ -83,7 +83,7 @@ class Family:
 
     name: str
     about: str
-    period: str  # file:Class in rkcnn.model: what happens in a period
+    period: str | type[Any]  # what happens in a period: file:Class in rkcnn.model or, if registered, a class
     title: str = ""  # what the paper calls it, if not by its name
     variants: Mapping[str, Variant] = field(default_factory=lambda: {"": Variant()})
     staged: bool = False  # its name has a list of stages

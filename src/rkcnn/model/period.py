@@ -79,8 +79,13 @@ class Period(nn.Module):
         diagram.add("+", {"y": "", "e": ""}, "y'")
 
 
-def load_class(place: str) -> type[Any]:
-    """Return a class by its place in this room, as families and originals name it: `steps.resnet:ResNet`."""
+def load_class(place: str | type[Any]) -> type[Any]:
+    """Return a class by its place in this room, as families and originals name it: `steps.resnet:ResNet`.
+
+    Families from outside the package (`rkcnn.register`) give the class itself.
+    """
+    if isinstance(place, type):
+        return place
     module, _, name = place.partition(":")
     return getattr(import_module(f"rkcnn.model.{module}"), name)
 

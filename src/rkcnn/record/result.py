@@ -11,7 +11,7 @@ from typing import Any
 from rkcnn.error import InputError
 from rkcnn.fit.epoch import TrainingEpoch
 from rkcnn.record.run import Run, read_run
-from rkcnn.record.source import Source, is_same_code, source_hash
+from rkcnn.record.source import Source, is_current_code
 from rkcnn.run_folder import RESULT
 
 SCHEMA = 2  # the version of the file's shape; a file of another version is not read
@@ -112,7 +112,7 @@ class Result:
 
 def find_other_code(stretches: Iterable[Stretch], network: str) -> tuple[Stretch, ...]:
     """Return the stretches that were computed by a different version of the code than this one."""
-    return tuple(each for each in stretches if not is_same_code(each.source, source_hash(), network))
+    return tuple(each for each in stretches if not is_current_code(each.source, network))
 
 
 def read_result(path: Path) -> Result:

@@ -10,14 +10,20 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import inspect
+import linecache
 import os
 import re
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from rkcnn.error import InputError
+from rkcnn.model.families import FAMILIES
 
 PACKAGE = Path(__file__).parents[1]
 ROOMS = ("solvers", "model", "data", "fit", "evaluation", "run")  # those that can change a number
@@ -47,17 +53,38 @@ EQUIVALENT: tuple[Equivalence, ...] = ()
 
 
 def is_same_code(one: str, two: str, network: str) -> bool:
-    """Whether two hashes are equal, or are listed as equivalent for that network."""
-    return one == two or any(
-        {one, two} <= each.hashes and any(fnmatchcase(network, pattern) for pattern in each.networks)
+    """Whether two hashes are equal, or are listed as equivalent for that network.
+
+    What stands behind a +, the hash of a class from outside the package, must be equal.
+    """
+    ours, theirs = (tuple(each.partition("+")[::2]) for each in (one, two))
+    return ours == theirs or any(
+        {ours[0], theirs[0]} <= each.hashes
+        and ours[1] == theirs[1]
+        and any(fnmatchcase(network, pattern) for pattern in each.networks)
         for each in EQUIVALENT
     )
 
 
-@cache
-def current_source(entry: str = TRAINING_MODULE) -> Source:
-    """Return this code's commit and the hash of what the module `entry` computes by."""
-    return Source(find_commit(), source_hash(entry), HASH_VERSION)
+def is_current_code(source: str, network: str) -> bool:
+    """Whether a record's hash is that of this code. A class that is not registered in this process is not compared."""
+    here = training_hash(network)
+    return is_same_code(source if "+" in here else source.partition("+")[0], here, network)
+
+
+def training_hash(network: str) -> str:
+    """Return the hash of the code that trains a network.
+
+    That of a class from outside the package (`rkcnn.register`) follows behind a +.
+    """
+    family = FAMILIES.get(network.partition("@")[0].split("-")[0])
+    foreign = None if family is None or isinstance(family.period, str) else family.period
+    return source_hash() if foreign is None else f"{source_hash()}+{class_hash(foreign)}"
+
+
+def current_source(entry: str = TRAINING_MODULE, network: str = "") -> Source:
+    """Return this code's commit and the hash of what the module `entry` computes by, or of what trains `network`."""
+    return Source(find_commit(), training_hash(network) if network else source_hash(entry), HASH_VERSION)
 
 
 @cache
@@ -79,6 +106,52 @@ def source_hash(entry: str = TRAINING_MODULE) -> str:
         waiting.extend(new)
         found |= new
     return hashlib.sha256(b"".join(sorted(digests))).hexdigest()[:16]
+
+
+def class_hash(kind: type) -> str:
+    """Return the hash of a class from outside the package, and of its parents outside rkcnn and torch.
+
+    It covers what they use of the file, or of the notebook's cell, that they are defined in: other classes, functions
+    and constants at its top level. It does not follow imports. Raises InputError where the source can't be found.
+    """
+    digests: list[bytes] = []
+    for each in kind.__mro__:
+        if each.__module__.partition(".")[0] in ("rkcnn", "torch", "builtins"):
+            continue
+        top = {name: node for node in ast.parse(_find_text(each)).body for name in _defined_names(node)}
+        waiting, found = [each.__name__], {each.__name__}
+        while waiting:
+            words: list[str] = []
+            node = top.get(waiting.pop())
+            if node is None:
+                continue
+            _write(node, words, set())
+            digests.append(hashlib.sha256(" ".join(words).encode()).digest())
+            new = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)} & top.keys() - found
+            waiting.extend(new)
+            found |= new
+    return hashlib.sha256(b"".join(sorted(digests))).hexdigest()[:16]
+
+
+def _find_text(kind: type) -> str:
+    """Return the text of the file or notebook cell that defines a class, by the code of one of its functions."""
+    codes = (getattr(inspect.unwrap(value), "__code__", None) for value in vars(kind).values() if callable(value))
+    text = "".join(next((linecache.getlines(code.co_filename) for code in codes if code is not None), []))
+    if not re.search(rf"^class {kind.__name__}\b", text, re.MULTILINE):
+        raise InputError(
+            f"the source of the class {kind.__name__} can't be found, and a run's record holds a hash of it; define "
+            "the class at the top level of a file or of a notebook's cell"
+        )
+    return text
+
+
+def _defined_names(node: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement at the top level of a file defines; imports define none here."""
+    if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        yield node.name
+    elif isinstance(node, ast.Assign | ast.AnnAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        yield from (inner.id for target in targets for inner in ast.walk(target) if isinstance(inner, ast.Name))
 
 
 _COMPUTING = tuple(f"rkcnn.{room}." for room in ROOMS)

@@ -217,7 +217,7 @@ def start_job(
     notes += advise_before(training, trainer)
     if others := sum(stretch.epochs for stretch in find_other_code(stretches, run.spec)):
         notes.append(f"{others} of its epochs were computed by a different version of the code")
-    here = Stretch(**asdict(current_source()), epochs=0)
+    here = Stretch(**asdict(current_source(network=run.spec)), epochs=0)
     if stretches and replace(stretches[-1], epochs=0) == here:
         here, stretches = stretches[-1], stretches[:-1]
     job = Job(

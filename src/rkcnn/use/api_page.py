@@ -26,7 +26,17 @@ functions and the first group of types below, and imports torch only when one of
 sentence that says what was given and what would work.
 """
 ORDER = (
-    "create_model", "list_models", "cost", "train", "evaluate", "compare", "load", "export", "load_images", "solve",
+    "create_model",
+    "list_models",
+    "cost",
+    "train",
+    "evaluate",
+    "compare",
+    "load",
+    "export",
+    "load_images",
+    "solve",
+    "register",
 )
 
 

@@ -17,7 +17,7 @@ from rkcnn.model.features import period_features
 from rkcnn.model.published.originals import find_original
 from rkcnn.model.spec import parse
 from rkcnn.record.result import Result, read_result
-from rkcnn.run_folder import RESULT, WEIGHTS
+from rkcnn.run_folder import HUB_WEIGHTS, RESULT, WEIGHTS
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -72,6 +72,22 @@ class Classifier:
             )
         mean, std = (torch.tensor(v, device=images.device).view(-1, 1, 1) for v in (self.mean, self.std))
         return (images / 255 - mean) / std
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write the network to a folder as Hugging Face has it: model.safetensors, config.json and a model card."""
+        from rkcnn.use.hub import save_pretrained
+
+        save_pretrained(self, Path(folder))
+
+    @staticmethod
+    def from_pretrained(name: str | Path, revision: str | None = None) -> Classifier:
+        """Return the trained network of OWNER/NAME on Hugging Face, or of a folder that `save_pretrained` wrote.
+
+        `revision` is a branch, a tag or a commit. Fetching needs the extra hub; what was fetched once is kept.
+        """
+        from rkcnn.use.hub import from_pretrained
+
+        return from_pretrained(name, revision)
 
     @torch.no_grad()
     def __call__(self, images: Tensor) -> Tensor:
@@ -145,6 +161,8 @@ def load(path: str | Path) -> Classifier:
 def find_weights(path: Path) -> tuple[Path, Result | None]:
     """Return the weights file of a run's folder, or `path` if it is one, and the result beside it or None."""
     folder = path if path.is_dir() else path.parent
+    if path.is_dir() and (folder / HUB_WEIGHTS).exists():
+        path = folder / HUB_WEIGHTS
     result = read_result(folder / RESULT) if (folder / RESULT).exists() else None
     if not path.is_dir():
         if not path.exists():

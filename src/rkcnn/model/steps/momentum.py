@@ -36,7 +36,10 @@ class MomentumStep(nn.Module):
 
 
 class Momentum(Period):
-    """r momentum steps, each with its own weights; v starts each period at zero, or is learned from y."""
+    """v <- g v + (1 - g) f(y), y <- y + v, g = 0.9, r times with weights of their own.
+
+    v starts each period at zero, or is learned from y.
+    """
 
     part_titles: ClassVar = {"velocity": "initial velocity"}
 

@@ -118,7 +118,7 @@ def _weighted(lanes: Sequence[str], weights: Sequence[float]) -> dict[str, str]:
 
 
 class OdeNet(OdePeriod):
-    """RKNet and ODENet."""
+    """y(1) of y' = f(t, y), y(0) = y, by the solver in the name: RKNet and ODENet."""
 
     def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
         k = spec.k[index]
@@ -126,6 +126,6 @@ class OdeNet(OdePeriod):
 
 
 class Rknn(OdeNet):
-    """RKNN, whose f does not depend on t."""
+    """y(1) of y' = f(y), y(0) = y, by the solver in the name: RKNN, whose f does not depend on t."""
 
     reads_time = False

@@ -26,7 +26,7 @@ class Acceleration(nn.Module):
 
 
 class Sonode(OdePeriod):
-    """v(0) = g(y) with g built like f, at t = 0; y goes on and v does not."""
+    """(y, v)' = (v, f(t, v)), v(0) = g(y) with g built like f, at t = 0; y goes on and v does not."""
 
     part_titles: ClassVar = {"velocity": "initial velocity"}
 
