@@ -75,7 +75,7 @@ def test_an_option_that_is_given_leaves_the_others_as_recorded(tmp_path: Path) -
         "ResNet@k=4", data, size=24, split=0.5, skip_bad=True, epochs=1, batch=5, out=tmp_path / "runs", progress=False
     )
     for options in ({}, {"size": 24}, {"split": 0.5}, {"skip_bad": True}):
-        assert evaluate(result, **options).error == result.error  # type: ignore[arg-type]
+        assert evaluate(result, **options).error == result.error
     assert evaluate(result, data).error == result.error
     with pytest.raises(InputError, match="is no longer what the run was tested with"):
         evaluate(result, size=28)
