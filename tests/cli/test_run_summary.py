@@ -1,10 +1,13 @@
-"""Times as a person reads them."""
+"""Times as a person reads them, and what is suggested next."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from rkcnn.cli.run_summary import roughly
+from rkcnn.cli.run_summary import roughly, suggest_next
+from rkcnn.record.result import read_result
 
 
 @pytest.mark.parametrize(
@@ -27,3 +30,9 @@ from rkcnn.cli.run_summary import roughly
 )
 def test_an_estimate_has_one_significant_digit(seconds: float, text: str) -> None:
     assert roughly(seconds) == text
+
+
+def test_the_commands_that_use_the_network_are_suggested(trained: Path) -> None:
+    lines = list(suggest_next(read_result(trained / "result.json"), trained))
+    for line, command in zip(lines, ("evaluate", "predict", "runs"), strict=True):
+        assert f"rkcnn {command} " in line

@@ -36,7 +36,7 @@ def test_gradients_flow_and_nothing_moves_in_training_mode() -> None:
     assert images.grad is not None
     assert images.grad.abs().sum() > 0
     assert all(torch.equal(before[name], value) for name, value in network.state_dict().items())
-    assert not any(period._forward_hooks for period in network.periods), "hooks are removed"
+    assert not any(module._forward_hooks for module in network.modules()), "hooks are removed"
 
 
 def test_a_published_original_gives_what_its_classifier_reads() -> None:

@@ -15,7 +15,7 @@ from PIL import Image
 from digits import write_digits
 from rkcnn.error import InputError
 from rkcnn.record.result import read_result
-from rkcnn.use.evaluate import evaluate, load_tested_images, was_tested_with
+from rkcnn.use.evaluate import evaluate, is_set_of, load_tested_images, was_tested_with
 from rkcnn.use.images import load_images
 from rkcnn.use.load import load
 from rkcnn.use.result import TrainingResult
@@ -75,7 +75,7 @@ def test_an_option_that_is_given_leaves_the_others_as_recorded(tmp_path: Path) -
         "ResNet@k=4", data, size=24, split=0.5, skip_bad=True, epochs=1, batch=5, out=tmp_path / "runs", progress=False
     )
     for options in ({}, {"size": 24}, {"split": 0.5}, {"skip_bad": True}):
-        assert evaluate(result, **options).error == result.error  # type: ignore[arg-type]
+        assert evaluate(result, **options).error == result.error
     assert evaluate(result, data).error == result.error
     with pytest.raises(InputError, match="is no longer what the run was tested with"):
         evaluate(result, size=28)
@@ -104,6 +104,18 @@ def test_images_are_told_by_their_checksum(trained: TrainingResult, arrays: Arra
     assert not was_tested_with(record, training)
     assert not was_tested_with(record, replace(test, labels_sha256=training.labels_sha256))
     assert was_tested_with(replace(record, data={}), training)  # an old record without checksums
+
+
+def test_a_set_is_told_by_its_name(trained: TrainingResult) -> None:
+    record = read_result(trained.folder / "result.json")
+    for data, name, same in (
+        ("mnist", "mnist", True),
+        ("mnist~validation-20", "mnist", True),
+        ("folder:~/photos~size-32", "folder:~/photos", True),
+        ("mnist-mini", "mnist", False),
+        ("mnist", "mnist~validation-20", False),
+    ):
+        assert is_set_of(replace(record, run=replace(record.run, data=data)), name) is same
 
 
 def test_what_cant_be_evaluated_gets_one_sentence(trained: TrainingResult, arrays: Arrays, tmp_path: Path) -> None:

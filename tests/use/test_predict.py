@@ -61,6 +61,14 @@ def test_a_batch_of_pictures_is_answered_in_order_as_it_was_tested(trained: Trai
     assert (answer.picture, answer.probability) == ("picture 1", answer.top[0].probability)
 
 
+def test_a_network_in_training_mode_answers_as_in_evaluation(trained: TrainingResult, arrays: Arrays) -> None:
+    model = load(trained.folder)
+    expected = model.predict(arrays[1][0][:5])
+    model.network.train()
+    assert model.predict(arrays[1][0][:5]) == expected
+    assert model.network.training
+
+
 def test_a_folder_is_answered_by_name_and_the_pictures_given_stay_as_they_are(
     trained: TrainingResult, arrays: Arrays, tmp_path: Path
 ) -> None:

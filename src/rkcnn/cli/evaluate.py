@@ -109,7 +109,7 @@ class Evaluation:
 
 def report_metrics(task: Evaluation) -> None:
     """Measure, draw and print what the network gets wrong."""
-    from rkcnn.use.evaluate import measure_on, was_tested_with
+    from rkcnn.use.evaluate import is_set_of, measure_on, was_tested_with
 
     result, images = task.classifier.result, task.images
     metrics = measure_on(task.classifier, images, task.device)
@@ -119,7 +119,7 @@ def report_metrics(task: Evaluation) -> None:
         return
     task.print_head()
     print_metrics(metrics, images.classes)
-    same = result is not None and task.data == result.run.data and was_tested_with(result, images)
+    same = result is not None and is_set_of(result, task.data) and was_tested_with(result, images)
     if result is not None and result.error is not None and same:
         agrees = abs(result.error - metrics.error) < 0.5 / metrics.images
         print(f"recorded     {100 * result.error:.2f} % when it was trained{'' if agrees else ': NOT THE SAME'}")

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from rkcnn.cli.count_progress import CountProgress
 from rkcnn.cli.data import WholeNumber
+from rkcnn.cli.evaluate import with_null
 from rkcnn.error import InputError, did_you_mean, with_flags
 
 if TYPE_CHECKING:
@@ -77,8 +78,8 @@ def predict(
     for each in bad:
         print(f"rkcnn: {with_flags(each.reason)}", file=sys.stderr)
     if json_ and answers:
-        print(json.dumps({"network": classifier.name, "predictions": [as_dict(answer) for answer in answers],
-                          "unreadable": [each._asdict() for each in bad]}, indent=1))  # fmt: skip
+        found = {"predictions": [as_dict(answer) for answer in answers], "unreadable": [each._asdict() for each in bad]}
+        print(json.dumps(with_null({"network": classifier.name, **found}), indent=1))
     return 0 if not bad else SOME_FAILED if answers else 2
 
 

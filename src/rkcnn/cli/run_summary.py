@@ -92,7 +92,11 @@ def summarise_runs(results: Sequence[Result], folders: Sequence[Path]) -> Iterat
 def suggest_next(result: Result, folder: Path) -> Iterator[str]:
     """Yield commands to try next, each with what it is for."""
     other = "ResNet@k=32" if result.run.spec != "ResNet@k=32" else "RKCNN-R-2@k=32"
-    ideas = [(f"rkcnn evaluate {quote(str(folder))}", "what it gets wrong, and how sure it is")]
+    run = quote(str(folder))
+    ideas = [
+        (f"rkcnn evaluate {run}", "what it gets wrong, and how sure it is"),
+        (f"rkcnn predict {run} picture.png", "what it says about a picture of yours"),
+    ]
     out = folder.parents[3]  # a run's name is four folders deep
     if (result.run.data, str(result.run.recipe), out) == ("mnist-mini", "mini", Path("runs")):
         ideas.append((f"rkcnn train {other}", "another network, trained in the same way"))

@@ -117,6 +117,11 @@ def was_tested_with(result: Result, images: Images) -> bool:
     return all(result.data.get(name, value) == value for name, value in found.items())
 
 
+def is_set_of(result: Result, name: str) -> bool:
+    """Return whether a data set of that name is a run's; after a ~ the run's has what was chosen about its images."""
+    return f"{result.run.data}~".startswith(f"{name}~")
+
+
 def load_other_images(
     classifier: Classifier,
     name: str,
@@ -127,7 +132,7 @@ def load_other_images(
     """Load the test images of a data set that is named, with the options that `evaluate` describes."""
     result, (height, width) = classifier.result, classifier.size
     known: dict[str, Any] = {}
-    if result is not None and name == result.run.data.partition("~validation-")[0]:
+    if result is not None and is_set_of(result, name):
         known = result.data.get("own", {})
     elif name.startswith("folder:") and height == width:
         known = {"size": height}

@@ -98,7 +98,10 @@ def predict_each(
 
 def _classify(classifier: Classifier, pictures: Sequence[Picture], top: int) -> list[Prediction]:
     pixels = torch.from_numpy(np.stack([picture.pixels for picture in pictures])).permute(0, 3, 1, 2).contiguous()
+    training = classifier.network.training
+    classifier.network.eval()
     probabilities = classifier(pixels).double().softmax(1).cpu()
+    classifier.network.train(training)
     best = probabilities.topk(min(top, len(classifier.classes)), 1)
     return [
         Prediction(

@@ -1,0 +1,130 @@
+"""Exported files give what the network gives."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+
+from rkcnn.data.images import Images
+from rkcnn.error import InputError
+from rkcnn.evaluation.weights import NetworkDescription
+from rkcnn.model.create import create_model
+from rkcnn.use import export as module
+from rkcnn.use.export import describe_model, export, find_real_images
+from rkcnn.use.load import Classifier, load
+from rkcnn.use.result import TrainingResult
+from zoo import SOLVED
+
+
+def expected(model: Classifier, pixels: torch.Tensor) -> np.ndarray:
+    return model(pixels).softmax(1).numpy()
+
+
+def untrained(name: str, images: Images) -> Classifier:
+    torch.manual_seed(0)
+    description = NetworkDescription.of(name, images)
+    return Classifier(create_model(name, 10, description.channels).eval(), description)
+
+
+def test_onnxruntime_runs_it(trained: TrainingResult, digits: tuple[Images, Images], tmp_path: Path) -> None:
+    onnxruntime: Any = pytest.importorskip("onnxruntime")
+    done = export(trained, "onnx", output=tmp_path / "new" / "model.bin")
+    assert (done.path, done.to, done.images) == (tmp_path / "new" / "model.bin", "onnx", 256)
+    assert done.checked_on == "mnist-mini", "a run on arrays has no images of its own"
+    assert done.difference < 1e-5
+    session = onnxruntime.InferenceSession(done.path, providers=["CPUExecutionProvider"])
+    model = load(trained.folder)
+    for count in (1, 7):
+        pixels = digits[1].pixels[:count]
+        (found,) = session.run(["probabilities"], {"images": pixels.numpy()})
+        np.testing.assert_allclose(found, expected(model, pixels), atol=1e-5)
+    (given,) = session.get_inputs()
+    assert (given.type, given.shape) == ("tensor(uint8)", ["batch", 1, 28, 28])
+    metadata = session.get_modelmeta().custom_metadata_map
+    assert metadata == describe_model(model)
+    assert metadata["name"] == "ResNet@k=4"
+    assert json.loads(metadata["classes"]) == list("0123456789")
+    assert json.loads(metadata["record"])["error"] == trained.error
+
+
+def test_torch_loads_a_pt2_with_its_metadata(
+    trained: TrainingResult, digits: tuple[Images, Images], tmp_path: Path
+) -> None:
+    model = load(trained.folder)
+    model.network.train()
+    done = export(model, output=tmp_path / "model.pt2")
+    assert model.network.training, "the network given stays as it was"
+    extra = {"rkcnn.json": ""}
+    run = torch.export.load(done.path, extra_files=extra).module()
+    pixels = digits[1].pixels[:5]
+    np.testing.assert_allclose(run(pixels).numpy(), expected(load(trained.folder), pixels), atol=1e-5)
+    assert json.loads(extra["rkcnn.json"]) == describe_model(model)
+
+
+def test_safetensors_are_loaded_again(trained: TrainingResult, digits: tuple[Images, Images], tmp_path: Path) -> None:
+    done = export(trained.folder, output=str(tmp_path / "model.safetensors"))
+    model, again = load(trained.folder), load(done.path)
+    assert again.description == model.description
+    assert torch.equal(again(digits[1].pixels[:5]), model(digits[1].pixels[:5]))
+    with safe_open(done.path, "pt") as file:
+        assert json.loads(file.metadata()["record"])["run"]["seed"] == 0
+
+
+def test_it_is_checked_on_the_runs_own_images_where_they_are(
+    trained: TrainingResult, digits: tuple[Images, Images], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, test = load(trained.folder), digits[1]
+    monkeypatch.setattr(module, "load_tested_images", lambda result, sources: replace(test, name="mine"))
+    pixels, name = find_real_images(model)
+    assert (pixels.shape, name) == ((256, 1, 28, 28), "mine")
+    few = replace(test, pixels=test.pixels[:2], labels=test.labels[:2])
+    monkeypatch.setattr(module, "load_tested_images", lambda result, sources: few)
+    assert torch.equal(find_real_images(model)[0], few.pixels)
+    colour = replace(model, result=None, description=replace(model.description, channels=3, size=(20, 30)))
+    pixels, name = find_real_images(colour)
+    assert (pixels.shape, pixels.dtype, name) == ((256, 3, 20, 30), torch.uint8, "mnist-mini")
+
+
+@pytest.mark.parametrize("name", [name for name in SOLVED if "adjoint" not in name])
+def test_a_solver_that_decides_by_the_image_is_refused(
+    name: str, digits: tuple[Images, Images], tmp_path: Path
+) -> None:
+    model = untrained(name, digits[1])
+    for kind in ("onnx", "pt2"):
+        with pytest.raises(InputError, match=r"can't be exported to \w+: its solver .* export it to safetensors, or"):
+            export(model, kind, output=tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_cant_be_written_gets_one_sentence(
+    trained: TrainingResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(
+        InputError, match=r"`to=onxx` given \(did you mean onnx\?\); formats are onnx, pt2, safetensors"
+    ):
+        export(trained, "onxx", output=tmp_path / "a")
+    with pytest.raises(InputError, match=r"has none of the suffixes \.onnx, \.pt2, \.safetensors; say which format"):
+        export(trained, output=tmp_path / "a.bin")
+    with pytest.raises(InputError, match="is a folder"):
+        export(trained, "pt2", output=tmp_path)
+    monkeypatch.setattr(module, "MOST_DIFFERENCE", -1.0)
+    with pytest.raises(
+        InputError, match="differ from the network's by up to 0 on 256 images of mnist-mini, so nothing"
+    ):
+        export(trained, output=tmp_path / "a.safetensors")
+
+    def find_none(name: str) -> ModuleSpec | None:
+        return None
+
+    monkeypatch.setattr(module, "find_spec", find_none)
+    with pytest.raises(InputError, match=r"needs onnx and onnxscript and onnxruntime, .*: pip install 'rkcnn\[onnx\]'"):
+        export(trained, output=tmp_path / "a.onnx")
+    assert not list(tmp_path.iterdir())
