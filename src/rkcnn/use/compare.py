@@ -56,9 +56,7 @@ class RunComparison:
         return f"<RunComparison: {self.table.title}>"
 
 
-def compare(
-    runs: Iterable[str | Path | TrainingResult] | str | Path, *, reference: str | None = None
-) -> RunComparison:
+def compare(runs: Iterable[str | Path | TrainingResult] | str | Path, *, reference: str | None = None) -> RunComparison:
     """Compare runs of any networks on the same data by the same recipe.
 
     runs       folders of finished runs, folders that hold some, or what `rkcnn.train` returned; seeds of one network
