@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -43,11 +42,8 @@ def test_tensorboard_files_are_read_back(run: Path, tmp_path: Path) -> None:
     events = EventAccumulator(str(out / NAME)).Reload()
     assert set(events.Tags()["scalars"]) == {"epoch", "train/loss", "train/error", "test/error", "lr", "seconds"}
     errors = events.Scalars("test/error")
-    assert [(each.step, each.value) for each in errors] == [
-        (3, 0.5),
-        (6, pytest.approx(0.02)),
-        (9, pytest.approx(0.03)),
-    ]
+    assert [each.step for each in errors] == [3, 6, 9]
+    assert [each.value for each in errors] == pytest.approx([0.5, 0.02, 0.03])
     assert errors[2].wall_time == pytest.approx((run / "result.json").stat().st_mtime)
     assert errors[1].wall_time - errors[0].wall_time == pytest.approx(2, abs=1e-3)
     assert "_hparams_/session_start_info" in events.summary_metadata
@@ -55,12 +51,12 @@ def test_tensorboard_files_are_read_back(run: Path, tmp_path: Path) -> None:
 
 def test_a_run_without_an_epoch_can_be_logged(tmp_path: Path) -> None:
     folder = put(tmp_path / "run", outcome((), status="diverged: the loss is nan", error=None))
-    ((name, where),) = log_runs([folder], "tensorboard", tmp_path / "tb")
+    ((_, where),) = log_runs([folder], "tensorboard", tmp_path / "tb")
     assert list(Path(where).iterdir())
 
 
 @pytest.fixture
-def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def module(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Puts a stand-in where a package would be imported from."""
 
     def put_module(name: str, **content: Any) -> None:
@@ -69,7 +65,7 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         vars(made).update(content)
         monkeypatch.setitem(sys.modules, name, made)
 
-    yield put_module
+    return put_module
 
 
 def test_weights_and_biases_offline(run: Path, tmp_path: Path, module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +75,8 @@ def test_weights_and_biases_offline(run: Path, tmp_path: Path, module: Any, monk
 
     class Started:
         def __init__(self, **settings: Any) -> None:
-            self.settings, self.rows, self.summary = settings, [], dict[str, float]()
+            self.settings, self.summary = settings, dict[str, float]()
+            self.rows: list[tuple[int, dict[str, float]]] = []
             self.dir = str(tmp_path / "wandb" / settings["id"] / "files")
             started.append(self)
 
