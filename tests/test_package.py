@@ -90,7 +90,7 @@ def test_ipython_completes_names() -> None:
 
 def test_help_of_the_package_names_its_functions() -> None:
     text = run("import rkcnn, pydoc; print(pydoc.plain(pydoc.render_doc(rkcnn.train)))")
-    assert "network: 'str' = 'RKCNN-R-2@k=32'" in text
+    assert "network: 'str | None' = None" in text
     assert "Train a network on images" in text
 
 

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from PIL import Image
 from rich.console import Console
 
 from rkcnn.cli.run_progress import RunProgress
@@ -28,7 +30,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def command(digits: str, tmp_path: Path) -> list[str]:
-    return ["train", "ResNet@k=4", "--data", digits, "--set", "epochs=2", "--out", str(tmp_path)]
+    return ["train", "ResNet@k=4", "--data", digits, "--epochs", "2", "--out", str(tmp_path)]
 
 
 def only(folder: Path, name: str) -> Path:
@@ -37,14 +39,16 @@ def only(folder: Path, name: str) -> Path:
 
 
 def test_before_during_and_after(rkcnn: Run, command: list[str], digits: str, tmp_path: Path) -> None:
-    code, out, _ = rkcnn(*command, "--set", "lr=0.05")
+    code, out, _ = rkcnn(*command, "--lr", "0.05")
     assert code == 0
     head, body, end = re.split(r"\n(?=epoch 1/2)|\n\n", out)
     assert "network   ResNet@k=4, 938 parameters" in head
     assert (
         f"data      {digits}: 256 images to train on, 100 to test on, 10 classes, 28 x 28 x 1, your own images" in head
     )
-    assert "recipe    mini,epochs=2,lr=0.05: 2 epochs of 2 steps of 128 images, lr 0.05" in head
+    schedule = "lr rises to 0.05 at 25 % of the run and falls to 0"
+    assert f"recipe    own,epochs=2,batch=16,lr=0.05,flip=False: 2 epochs of 16 steps of 16 images, {schedule}" in head
+    assert "note      32 steps are few to learn from; --epochs 19 would make 304\n" in head
     assert re.search(r"device    cpu \(\d+ threads?\), fp32, eager\n", head)
     line = r"epoch \d/2  loss \d.\d{4}  train error [\d.]+ %  test error [\d.]+ %  [\d,]+ images/s  \d+:\d\d left"
     assert all(re.fullmatch(line, text) for text in body.splitlines())
@@ -137,7 +141,7 @@ def test_a_stopped_run_keeps_a_checkpoint_and_the_same_command_continues(
     def steps_done(self: RunProgress, jobs: list[Job]) -> None:
         self.jobs = jobs
         seen.append(jobs)
-        if len(seen) == 3:
+        if len(seen) == 17:  # an epoch has 16 steps
             os.kill(os.getpid(), number)
 
     with monkeypatch.context() as patch:
@@ -211,7 +215,7 @@ def test_ctrl_c_before_the_first_step(rkcnn: Run, command: list[str], monkeypatc
 
 
 def test_a_run_that_diverges(rkcnn: Run, command: list[str], tmp_path: Path) -> None:
-    bad = (*command, "--set", "lr=10000", "--set", "weight_decay=1000", "--set", "batch=32")
+    bad = (*command, "--lr", "10000", "--set", "weight_decay=1000", "--batch", "32", "--set", "schedule=steps")
     code, out, _ = rkcnn(*bad)
     assert code == 1
     assert re.search(r"DIVERGED  the loss is not finite at epoch 1, step \d, lr 10000\n", out)
@@ -292,7 +296,18 @@ BAD = {
     "--validation -3": "can't be set apart",
     "--validation 256": "give 1 to 255",
     "--set batch=1000": "a batch of 1000",
-    "--epochs 3": "--epochs",
+    "--epoch 3": "there is no option --epoch; did you mean --epochs?",
+    "--momentum 0.5": "--momentum is a field of the recipe and no option; change it by --set momentum=VALUE",
+    "--weight-decay=1": "change it by --set weight_decay=VALUE",
+    "--no-flip": "did you mean --set flip=VALUE?",
+    "--epochs 3 --set epochs=4": "--epochs and --set epochs=4 given; give one of them",
+    "--epochs 1.5": "--epochs: 1.5 is not a whole number",
+    "--lr fast": "--lr",
+    "--head-only": "--head-only given without trained weights; name a run or file, as in --init-from",
+    "--init-from nowhere": "nowhere holds no trained network; give the folder of a finished run",
+    "--keys x_train=a": "has no array a; it holds x_train, y_train, x_test, y_test",
+    "--split 0.2": "has a test set of its own; leave --split 0.2 out",
+    "--size large": "--size",
 }
 
 
@@ -313,6 +328,7 @@ def test_bad_input_is_one_sentence_and_code_two(rkcnn: Run, digits: str, tmp_pat
         ("ResNet@k=4_4_4_4,stem=odenet", "mnist-mini", "mnist-mini doesn't fit the network: "),
         ("RKCN-R-2@k=4", "mnist-mini", "did you mean RKCNN?"),
         ("ResNet@k=4", "mnits", "did you mean mnist?"),
+        ("ResNet@k=4", ".", "no data set is called '.'; for your own images there give --data folder:."),
     ],
 )
 def test_a_set_and_a_network_that_do_not_fit(rkcnn: Run, network: str, data: str, says: str, tmp_path: Path) -> None:
@@ -358,3 +374,72 @@ def test_under_torchrun_the_first_rank_prints_and_all_exit_with_0(tmp_path: Path
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("after the last epoch") == 1
     assert len(list(tmp_path.rglob("result.json"))) == 1
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """Twelve noisy pictures of two classes, as large as none of the published sets."""
+    for number in range(12):
+        path = tmp_path / "photos" / ("cat", "dog")[number % 2] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.effect_noise((40, 50), 90 * (1 + number % 2)).save(path)
+    return tmp_path / "photos"
+
+
+def test_a_folder_of_pictures_at_two_sizes(rkcnn: Run, photos: Path, tmp_path: Path) -> None:
+    command = ("train", "--data", f"folder:{photos}", "--split", "0.2", "--epochs", "1", "--out", str(tmp_path / "r"))
+    code, out, _ = rkcnn(*command, "--size", "auto")
+    assert code == 0
+    assert "~size-40~split-0.2: 10 images to train on, 2 to test on, 2 classes, 40 x 40 x 1, your own images" in out
+    assert "steps are few to learn from; --epochs 300 would make 300" in out
+    first = only(tmp_path / "r", "result.json").parent
+    code, out, _ = rkcnn(*command, "--init-from", str(first), "--head-only", "--weigh-classes")
+    assert code == 0, out
+    recipe = json.loads(max((tmp_path / "r").rglob("result.json"), key=lambda path: len(str(path))).read_bytes())["run"]
+    assert (recipe["data"].partition("~")[2], recipe["recipe"]["head_only"]) == ("size-40~split-0.2", True)
+    assert rkcnn(*command, "--size", "12")[0] == 0
+    assert len({path.parts[-5] for path in (tmp_path / "r").rglob("result.json")}) == 2
+    assert "2 images" in rkcnn("evaluate", str(first), "-o", str(tmp_path))[1]
+    assert "~size-12~split-0.2" in rkcnn("runs", "--from", str(tmp_path / "r"))[1]
+
+
+def make_empty(photos: Path) -> None:
+    for path in list(photos.rglob("*.png")):
+        path.unlink()
+
+
+def keep_one_cat(photos: Path) -> None:
+    for path in sorted((photos / "cat").iterdir())[1:]:
+        path.unlink()
+
+
+def keep_five(photos: Path) -> None:
+    for path in [*sorted((photos / "cat").iterdir())[2:], *sorted((photos / "dog").iterdir())[3:]]:
+        path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (shutil.rmtree, "is not a folder"),
+        (make_empty, "cat: is a class with no image"),
+        (lambda photos: (make_empty(photos), [path.rmdir() for path in photos.iterdir()]), "has no subfolders"),
+        (keep_one_cat, "class cat has one image, and a split needs two or more"),
+        (keep_five, "has 3 images to train on; give at least 10"),
+        (lambda photos: shutil.rmtree(photos / "cat"), "has 1 class to train on"),
+    ],
+)
+def test_folders_that_no_network_can_learn(
+    rkcnn: Run, photos: Path, tmp_path: Path, change: Callable[[Path], object], says: str
+) -> None:
+    change(photos)
+    code, out, err = rkcnn("train", "--data", f"folder:{photos}", "--split", "0.2", "--out", str(tmp_path / "r"))
+    assert (code, out) == (2, "")
+    assert says in err
+    assert not (tmp_path / "r").exists()
+
+
+def test_upper_case_names_are_the_same_data(rkcnn: Run, tmp_path: Path) -> None:
+    code, _, _ = rkcnn("train", "ResNet@k=4", "--data", "MNIST-mini", "--recipe", "smoke", "--out", str(tmp_path))
+    assert code == 0
+    assert only(tmp_path, "result.json").parts[-5] == "mnist-mini"

@@ -28,7 +28,7 @@ from rkcnn.run.signals import Stopped
 from rkcnn.solvers.batch_reducer import LOCAL
 
 CPU = torch.device("cpu")
-RECIPE = Recipe("mini", epochs=2, batch=16, lr=0.05, padding=2, sync_norm=True)
+RECIPE = Recipe("mini", epochs=2, batch=16, lr=0.05, padding=2, sync_norm=True, recompute_norms=True)
 IMAGES = 85  # five whole batches and one of 5, of which two ranks get 2 and 3
 GRADIENTS = (
     "RKCNN-R-2_2@k=4,norm=bn",

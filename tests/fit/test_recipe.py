@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rkcnn.error import InputError
 from rkcnn.data.sets import SETS
+from rkcnn.error import InputError
 from rkcnn.fit.recipe import (
     DEFAULT_RECIPES,
     OWN_EPOCHS,
@@ -178,7 +178,11 @@ def test_every_field_can_be_overridden() -> None:
     ("name", "changes", "says"),
     [
         ("minni", {}, "did you mean mini?"),
-        ("", {}, "recipes are paper-mnist, paper-cifar, paper-svhn, mini, fast-mnist, fast-cifar, fast-svhn, own, smoke"),
+        (
+            "",
+            {},
+            "recipes are paper-mnist, paper-cifar, paper-svhn, mini, fast-mnist, fast-cifar, fast-svhn, own, smoke",
+        ),
         ("mini", {"epoch": "3"}, "a recipe has no field 'epoch' (did you mean epochs?)"),
         ("mini", {"name": "x"}, "no field 'name'"),
         ("mini", {"epochs": "many"}, "epochs=many given; it must be a whole number"),

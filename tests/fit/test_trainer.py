@@ -102,3 +102,31 @@ def test_an_epoch_ends_after_most_steps() -> None:
     assert trainer().steps > 2
     assert trainer(recipe=replace(RECIPE, most_steps=2)).steps == 2
     assert trainer(recipe=replace(RECIPE, most_steps=10**6)).steps == trainer().steps
+
+
+def test_head_only_changes_the_classifier_alone() -> None:
+    run = trainer(recipe=replace(RECIPE, head_only=True, average=0.5, weight_decay=0.1))
+    before = {name: value.clone() for name, value in run.network.state_dict().items()}
+    steps(run, 2)
+    changed = {name for name, value in run.network.state_dict().items() if not torch.equal(value, before[name])}
+    assert changed == {"classifier.weight", "classifier.bias"}
+    assert {name for name in run.state() if name.startswith(("momentum.", "average."))} == {
+        f"{kind}.classifier.{part}" for kind in ("momentum", "average") for part in ("weight", "bias")
+    }
+
+
+def test_classes_of_unequal_size_can_weigh_the_same() -> None:
+    """The loss of a whole epoch at lr 0: each class counts N / classes, whatever its number of images."""
+    run = trainer(recipe=replace(RECIPE, weigh_classes=True, lr=0.0, padding=0))
+    run.network.eval()
+    labels = run.batches.images.labels
+    counts = torch.bincount(labels, minlength=10)
+    indices = torch.arange(len(labels))
+    losses, _ = run.forward(indices, torch.zeros(len(labels), 5, dtype=torch.int64))
+    with torch.no_grad():
+        each = F.cross_entropy(
+            run.network(run.batches.make(indices, torch.zeros(56, 5).long()).pixels), labels, reduction="none"
+        )
+    by_class = torch.stack([each[labels == label].mean() for label in range(10)])
+    assert counts.min() > 0
+    torch.testing.assert_close(losses, 56 / 10 * by_class.sum())

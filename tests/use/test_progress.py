@@ -18,12 +18,14 @@ def test_a_run_is_described_and_followed(arrays: Arrays, tmp_path: Path, capsys:
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "network   ResNet@k=4, 938 parameters"
     assert lines[1] == f"data      {result.run.data}: 200 training and 50 test images, 10 classes, 28 x 28"
-    assert lines[2] == "recipe    mini,epochs=2,batch=50: 2 epochs of 4 steps of 50 images"
+    schedule = "lr rises to 0.1 at 25 % of the run and falls to 0"
+    assert lines[2] == f"recipe    own,epochs=2,batch=50,flip=False: 2 epochs of 4 steps of 50 images, {schedule}"
     assert lines[3] == "device    cpu, fp32, eager"
     last = result.epochs[-1]
-    assert lines[5].startswith(f"epoch 2/2  loss {last.loss:.4f}  train error {100 * last.error:.2f} %  test error ")
-    assert lines[5].endswith("  0:00 left")
-    assert lines[6] == f"test error {percent(result.error)}, in {result.folder}"
+    (said,) = (line for line in lines if line.startswith("epoch 2/2"))
+    assert said.startswith(f"epoch 2/2  loss {last.loss:.4f}  train error {100 * last.error:.2f} %  test error ")
+    assert said.endswith("  0:00 left")
+    assert lines[-1] == f"test error {percent(result.error)}, in {result.folder}"
 
     train("ResNet@k=4", arrays, **settings)
     assert capsys.readouterr().out == (
@@ -38,9 +40,10 @@ def test_a_run_is_described_and_followed(arrays: Arrays, tmp_path: Path, capsys:
 def test_a_longer_run_says_where_it_continues(
     arrays: Arrays, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    train("ResNet@k=4", arrays, epochs=1, batch=50, out=tmp_path)
+    settings: dict[str, Any] = {"recipe": "mini", "milestones": (9,), "batch": 50, "out": tmp_path}
+    train("ResNet@k=4", arrays, epochs=1, **settings)
     capsys.readouterr()
-    train("ResNet@k=4", arrays, epochs=2, batch=50, out=tmp_path)
+    train("ResNet@k=4", arrays, epochs=2, **settings)
     lines = capsys.readouterr().out.splitlines()
     assert "continues at epoch 2, step 1" in lines
     assert [line[:9] for line in lines if line.startswith("epoch")] == ["epoch 2/2"]
@@ -48,7 +51,7 @@ def test_a_longer_run_says_where_it_continues(
 
 def test_a_run_that_diverges_says_so(arrays: Arrays, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(2):
-        train("ResNet@k=4", arrays, epochs=9, batch=50, lr=1e4, weight_decay=1e3, out=tmp_path)
+        train("ResNet@k=4", arrays, epochs=9, batch=50, recipe="mini", lr=1e4, weight_decay=1e3, out=tmp_path)
         assert "diverged: the " in capsys.readouterr().out.splitlines()[-1]
 
 

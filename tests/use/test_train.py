@@ -147,3 +147,22 @@ def test_other_arrays_are_another_run(arrays: Arrays, tmp_path: Path, trained: T
     other = train("ResNet@k=4", ((x[:150], y[:150]), test), **TINY, out=tmp_path)
     assert other.run.data != trained.run.data
     assert load_images(((x[:150], y[:150]), test))[0].name == other.run.data
+
+
+def test_one_run_starts_from_another(arrays: Arrays, tmp_path: Path, trained: TrainingResult) -> None:
+    result = train(data=arrays, **TINY, init_from=trained.folder, head_only=True, weigh_classes=True, out=tmp_path)
+    assert result.run.spec == trained.run.spec
+    before, after = trained.network().state_dict(), result.network().state_dict()
+    changed = {name for name in before if not before[name].equal(after[name])}
+    assert changed == {"classifier.weight", "classifier.bias"}
+    recipe = result.run.recipe
+    assert (recipe.head_only, recipe.weigh_classes, len(recipe.initial_weights)) == (True, True, 12)
+
+
+def test_it_says_what_is_likely_wrong(arrays: Arrays, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (x, y), (x_test, y_test) = arrays
+    train("ResNet@k=4", ((x, y + 1), (x_test, y_test + 1)), epochs=1, lr=0.0, batch=50, out=tmp_path)
+    out = capsys.readouterr().out
+    assert "no training image is of class 0: labels are counted from 0, and yours seem to begin at 1" in out
+    assert "4 steps are few to learn from; `epochs=75` would make 300" in out
+    assert "this is about chance: always giving the same class errs in" in out

@@ -208,8 +208,8 @@ def _train(
     from rkcnn.data.sets import find_set
     from rkcnn.fit.engine import check_engine
     from rkcnn.reproduce.estimate import count_flops
-    from rkcnn.run.side_by_side import Execution
     from rkcnn.run.settings import check_network
+    from rkcnn.run.side_by_side import Execution
 
     check_engine(engine)
     training, _ = load(runs[0].data, sources, progress=Progress(sys.stderr))

@@ -212,6 +212,7 @@ def own(images: int = 1000, channels: int = 3) -> Recipe:
         padding=4,
         flip=channels > 1,
         drop_last=True,
+        init="he",
         recompute_norms=True,
     )
 

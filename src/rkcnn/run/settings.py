@@ -23,7 +23,7 @@ from rkcnn.run_folder import WEIGHTS
 
 DEFAULT_NETWORK = "RKCNN-R-2@k=32"
 FEWEST_IMAGES = 10  # that a network is trained on
-MOST_FLOPS = 40e6  # of one image, by the network that is chosen for a user's own images
+MOST_FLOPS = 45e6  # of one image, by the network that is chosen for a user's own images
 MANY_IMAGES = 5000  # from which on that network is wider
 
 
@@ -74,21 +74,19 @@ def choose(settings: Settings, training: Images, test: Images) -> Chosen:
 def choose_network(images: Images) -> str:
     """Return the network for images where none is asked for: for your own, by their size and number.
 
-    It has one period of two stages behind ODE-Net's stem, which makes images four times smaller, and a second period
-    where that leaves 12 pixels or more. Its width k is the largest of 64, 48, 32, 24 and 16 with which an image takes
-    at most MOST_FLOPS, and at most 32 below MANY_IMAGES images.
+    It is RKCNN-R with two stages in each period, behind ODE-Net's stem, which makes images four times smaller: one
+    period below 18 pixels, two from there on, and three from 48 on. Its width k is the largest of 64, 48, 32, 24 and 16
+    with which an image takes at most MOST_FLOPS, and at most 32 below MANY_IMAGES images. Images below 10 pixels, which
+    the stem can't take, get one convolution in its place.
     """
     if images.name in SETS:
         return DEFAULT_NETWORK
     _, channels, height, width = images.pixels.shape
     side = min(height, width)
-    names = [
-        f"RKCNN-R-2@k={k}" if side < 48 else f"RKCNN-R-2_2@k={k},stem=odenet"
-        for k in ((64, 48) if len(images) >= MANY_IMAGES else ()) + (32, 24, 16)
-    ]
-    if side < 10:  # too small for the stem
-        return "RKCNN-R-2@k=32,stem=conv"
-    for name in names:
+    stages = "2" if side < 18 else "2_2" if side < 48 else "2_2_2"
+    stem = "conv" if side < 10 else "odenet"
+    names = [f"RKCNN-R-{stages}@k={k},stem={stem}" for k in (64, 48, 32, 24, 16)]
+    for name in names if len(images) >= MANY_IMAGES else names[2:]:
         with torch.device("meta"):
             network = create_model(name, len(images.classes), channels)
         flops = cost(network, (height, width)).flops

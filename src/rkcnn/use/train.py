@@ -83,9 +83,9 @@ def train(
                number of epochs unless they are given
     init_from  a finished run's folder, or its weights.safetensors: start from these weights instead of new ones. The
                classifier is new where the classes are others
-    head_only  train the classifier alone, and leave all other weights as `init_from` has them
-    weigh_classes
-               weigh each image by 1 / (images of its class), for classes of unequal size
+    head_only, weigh_classes
+               train the classifier alone, and leave all other weights as `init_from` has them; weigh each image by
+               1 / (images of its class), for classes of unequal size
     size, split, skip_bad, keys
                how your own images are read; see `rkcnn.load_images`
     validation hold out so many training images and measure errors on them; the test images are then not used

@@ -1,0 +1,58 @@
+"""What is said of runs that learn nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fit.bench import RECIPE, trainer
+from outcome import outcome
+from rkcnn.fit.recipe import RECIPES
+from rkcnn.run.advice import advise_after, advise_before, constant_error
+from rkcnn.use.images import load_images
+
+
+def test_the_error_of_one_answer_for_all() -> None:
+    pixels = np.zeros((10, 8, 8), np.uint8)
+    training, test = load_images(((pixels, np.array([0] * 4 + [1] * 6)), (pixels, np.array([0] * 7 + [1] * 3))))
+    assert constant_error(training, test) == pytest.approx(0.7)
+
+
+def test_few_steps_and_missing_classes_are_said_before() -> None:
+    run = trainer(recipe=RECIPE)  # 2 epochs of 4 steps
+    images = replace(run.batches.images, name="npz:mine.npz")
+    assert advise_before(images, run) == ["8 steps are few to learn from; `epochs=75` would make 300"]
+    assert advise_before(replace(images, name="mnist-mini"), run) == []
+    long = trainer(recipe=replace(RECIPE, epochs=75))
+    assert advise_before(images, long) == []
+    kept = images.labels > 0
+    (said,) = advise_before(replace(images, pixels=images.pixels[kept], labels=images.labels[kept]), long)
+    assert said == "no training image is of class 0: labels are counted from 0, and yours seem to begin at 1"
+    (said,) = advise_before(replace(images, labels=torch.full_like(images.labels, 9)), long)
+    assert said == "no training image is of class 0, 1, 2, 3, 4, ..."
+
+
+@pytest.mark.parametrize(
+    ("errors", "changes", "says"),
+    [
+        ((0.9, 0.88), {}, "lr=0.01"),
+        ((0.5, 0.1), {}, None),
+        ((0.9, 0.88), {"images": 128}, "and the run had 2 steps; give it more, as in `epochs=300`"),
+        ((0.9, 0.88), {"error": 0.1}, "though the training images are learned; more images"),
+        ((0.9, 0.88), {"constant": None}, None),
+    ],
+)
+def test_chance_is_said_after(errors: tuple[float, ...], changes: dict[str, Any], says: str | None) -> None:
+    made = outcome(errors, data={"constant_error": changes.get("constant", 0.9)})
+    facts = {"images": changes.get("images", 128 * 500), "error": changes.get("error", 0.9)}
+    made = replace(made, epochs=tuple(replace(epoch, **facts) for epoch in made.epochs))
+    said = advise_after(made)
+    assert len(said) == (says is not None)
+    assert says is None or (
+        says in said[0] and said[0].startswith("this is about chance: always giving the same class")
+    )
+    assert advise_after(replace(made, run=replace(made.run, recipe=RECIPES["smoke"]))) == []
