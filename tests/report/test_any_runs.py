@@ -105,6 +105,17 @@ def test_the_same_images_by_another_path_and_a_recipe_by_another_name_are_the_sa
     assert len(arrange_runs([(Path("a"), record("Mine@k=8", 0.1)), (Path("b"), two)]).rows) == 2
 
 
+def test_networks_trained_further_start_from_weights_of_their_own() -> None:
+    first, second, third = (replace(RECIPE, initial_weights=digits) for digits in ("1", "2", "3"))
+    mine, other = record("Mine@k=8", 0.1, recipe=first), record("ResNet@k=8", 0.1, recipe=second)
+    assert len(arrange_runs([(Path("a"), mine), (Path("b"), other)]).rows) == 2
+    again = record("ResNet@k=8", 0.1, 1, recipe=third)
+    with pytest.raises(InputError, match=r"b and c can't be compared: .* differ in initial_weights \(2 and 3\)"):
+        arrange_runs([(Path("a"), mine), (Path("b"), other), (Path("c"), again)])
+    with pytest.raises(InputError, match=r"differ in initial_weights \(1 and none\)"):
+        arrange_runs([(Path("a"), mine), (Path("b"), record("ResNet@k=8", 0.1))])
+
+
 def test_single_runs_have_a_difference_and_are_tested_image_by_image(tmp_path: Path) -> None:
     """On a user's own images: the true classes lie beside the predictions."""
     found = []
