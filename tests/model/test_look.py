@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rkcnn.model.look import BLUE, COLOURS, MARKERS, OTHER, Look, choose_looks
+from rkcnn.model.families import LOOKS
+from rkcnn.model.look import BLUE, COLOURS, MARKERS, OTHER, STRANGERS, Look, choose_looks, look_of_stranger
 
 
 def test_a_chosen_look_is_kept_and_no_other_gets_it() -> None:
@@ -22,3 +23,10 @@ def test_when_all_are_taken_the_rest_look_alike() -> None:
     many = choose_looks({str(n): None for n in range(len(COLOURS) * len(MARKERS) + 2)} | {"mine": Look(BLUE, "o")})
     assert many["mine"] == Look(BLUE, "o")
     assert list(many.values()).count(OTHER) == 3
+
+
+def test_families_that_are_not_known_look_like_none_that_is_and_mostly_differ() -> None:
+    assert not {look.marker for look in STRANGERS} & {look.marker for look in LOOKS.values()}
+    names = ("Mine", "Yours", "Heun", "Verlet", "MyStep")
+    assert len({look_of_stranger(name) for name in names}) >= 4
+    assert look_of_stranger("Mine") == look_of_stranger("Mine")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple
+from zlib import crc32
 
 # Okabe and Ito's colours: colour-blind readers can tell them apart, and in grey print their lightness does.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
@@ -24,7 +25,14 @@ class Look(NamedTuple):
 
 
 OTHER = Look(GREY, "H", 8)
-"""The look of networks that this version of the package doesn't know."""
+"""The look of families for which no other look is left."""
+STRANGERS = tuple(Look(colour, marker, 8) for marker in "H8" for colour in COLOURS)
+"""The looks of families that this version of the package doesn't know; those that it knows have other markers."""
+
+
+def look_of_stranger(title: str) -> Look:
+    """Return the look of a family that this package doesn't know: by its name alone, so that it is always the same."""
+    return STRANGERS[crc32(title.encode()) % len(STRANGERS)]
 
 
 def choose_looks(chosen: dict[str, Look | None]) -> dict[str, Look]:

@@ -61,7 +61,8 @@ def read_recipe(facts: dict[str, Any]) -> Recipe:
     for name in facts:
         if name not in known:
             raise TypeError(f"the recipe has {name}, which this version doesn't know")
-    return Recipe(**{name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()})
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
+    return Recipe(**values)
 
 
 def name_data(data_set: str, size: int | None = None, split: float | None = None, validation: int = 0) -> str:

@@ -29,9 +29,11 @@ def arrange_runs(records: Records, reference: str | None = None) -> ResultTable:
     """
     networks: dict[str, dict[int, tuple[Path, Result]]] = {}
     for record in records:
-        check_comparable(records[0], record)
         run = record[1].run
-        networks.setdefault(run.spec, {}).setdefault(run.seed, record)
+        seeds = networks.setdefault(run.spec, {})
+        check_comparable(records[0], record)
+        check_comparable(next(iter(seeds.values()), record), record)
+        seeds.setdefault(run.seed, record)
     rows = tuple(_row(spec, list(seeds.values())) for spec, seeds in networks.items())
     chosen = _choose(reference, list(networks))
     run = records[0][1].run
@@ -48,7 +50,10 @@ def arrange_runs(records: Records, reference: str | None = None) -> ResultTable:
 
 
 def check_comparable(first: tuple[Path, Result], other: tuple[Path, Result]) -> None:
-    """Raise InputError unless two runs are on the same data by the same recipe."""
+    """Raise InputError unless two runs are on the same data by the same recipe.
+
+    Two networks that were trained further start from weights of their own, which is no difference of the recipes.
+    """
     (folder, result), (other_folder, other_result) = first, other
     one, two = result.run, other_result.run
     both = f"{folder} and {other_folder} can't be compared"
@@ -60,7 +65,10 @@ def check_comparable(first: tuple[Path, Result], other: tuple[Path, Result]) -> 
         raise InputError(f"{both}: they are on different data, {one.data} and {two.data}; {_REMEDY}")
     if differing:
         raise InputError(f"{both}: {one.data} had other {' and '.join(differing)} in the second run; {_REMEDY}")
-    changes = list_changes(asdict(one.recipe), asdict(two.recipe))
+    fields, others = asdict(one.recipe), asdict(two.recipe)
+    if one.spec != two.spec and one.recipe.initial_weights and two.recipe.initial_weights:
+        others["initial_weights"] = one.recipe.initial_weights
+    changes = list_changes(fields, others)
     if changes:
         names = f"{one.recipe.name} and {two.recipe.name}" if one.recipe.name != two.recipe.name else one.recipe.name
         raise InputError(f"{both}: their recipes ({names}) differ in {', '.join(changes)}; {_REMEDY}")
@@ -71,7 +79,18 @@ _REMEDY = "name runs on the same data by the same recipe, as in runs/DATA/*/RECI
 
 def list_changes(one: Mapping[str, object], two: Mapping[str, object]) -> list[str]:
     """Return the fields in which two recipes differ, each as "epochs (18 and 30)"; a name alone changes nothing."""
-    return [f"{field} ({one[field]} and {two[field]})" for field in one if field != "name" and one[field] != two[field]]
+    return [
+        f"{field} ({_write(one[field])} and {_write(two[field])})"
+        for field in one
+        if field != "name" and one[field] != two[field]
+    ]
+
+
+def _write(value: object) -> str:
+    """Write the value of a recipe's field as `--set` takes it; "none" for an empty one."""
+    if isinstance(value, tuple):
+        value = "_".join(map(str, value))
+    return "none" if value == "" else str(value)
 
 
 def _choose(reference: str | None, specs: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from rkcnn.disk import write_atomically
 from rkcnn.model.families import LOOKS
-from rkcnn.model.look import OTHER, Look
+from rkcnn.model.look import Look, look_of_stranger
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ _TICKS = ((3, (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)), (10, (1, 2, 3, 5, 7))
 
 def look_of(family: str) -> Look:
     """Return the look of a family by its title, as `results.family_of` gives it."""
-    return LOOKS.get(family, OTHER)
+    return LOOKS.get(family) or look_of_stranger(family)
 
 
 def write_title(figure: Figure, *lines: str) -> None:

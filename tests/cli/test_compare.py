@@ -1,0 +1,65 @@
+"""rkcnn compare: the table on the terminal, the files, and what can't be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from outcome import outcome
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Two networks with two seeds each, and one run by another recipe."""
+    for spec, errors in {"ResNet@k=4": (0.03, 0.04), "Mine@k=4": (0.02, 0.01)}.items():
+        for seed, error in enumerate(errors):
+            made = outcome((0.5, error))
+            run = replace(made.run, spec=spec, seed=seed)
+            folder = tmp_path / "runs" / run.folder
+            folder.mkdir(parents=True)
+            (folder / "result.json").write_bytes(replace(made, run=run).to_json())
+    (tmp_path / "short").mkdir()
+    (tmp_path / "short" / "result.json").write_bytes(outcome((0.5,)).to_json())
+    return tmp_path / "runs"
+
+
+def test_a_table_and_files(rkcnn: Run, runs: Path, tmp_path: Path) -> None:
+    code, out, err = rkcnn("compare", str(runs), "--reference", "ResNet@k=4", "-o", str(tmp_path / "out"))
+    assert (code, err) == (0, "")
+    assert out.startswith("comparison: 2 networks on mnist-mini; mini,epochs=2, 4 runs\n")
+    assert "Mine@k=4 and ResNet@k=4 are not separable with 2 seeds: the difference is -2.00 points" in out
+    assert f"\nwritten   {tmp_path / 'out' / 'report.html'}\n" in out
+    assert (tmp_path / "out" / "comparison.csv").exists()
+    assert "written" not in rkcnn("compare", str(runs))[1]
+
+
+def test_what_cant_be_compared_is_one_sentence_and_writes_nothing(rkcnn: Run, runs: Path, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    code, said, err = rkcnn("compare", str(runs), str(tmp_path / "short"), "-o", out)
+    assert (code, said) == (2, "")
+    assert err.count("\n") == 1
+    assert "can't be compared: their recipes (mini) differ in epochs (2 and 1); name runs" in err
+    assert not Path(out).exists()
+    code, _, err = rkcnn("compare", str(runs), "--reference", "Mine")
+    assert (code, err) == (
+        2,
+        "rkcnn: --reference Mine given (did you mean Mine@k=4?); the networks are Mine@k=4, ResNet@k=4\n",
+    )
+    assert rkcnn("compare")[0] == 2
+    (tmp_path / "file").write_text("")
+    assert rkcnn("compare", str(runs), "-o", str(tmp_path / "file"))[:2] == (2, "")
+
+
+def test_a_record_that_cant_be_read_is_told(rkcnn: Run, runs: Path) -> None:
+    (runs / "bad").mkdir()
+    (runs / "bad" / "result.json").write_text("{}")
+    code, out, err = rkcnn("compare", str(runs))
+    assert code == 0
+    assert "4 runs" in out
+    assert err.startswith("rkcnn: ")
+    assert err.count("\n") == 1

@@ -1,0 +1,38 @@
+"""rkcnn log: what it prints, and what it can't do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def test_it_says_where_each_run_is(rkcnn: Run, trained: Path, tmp_path: Path) -> None:
+    code, out, _ = rkcnn("log", str(trained), "--to", "tensorboard", "-o", str(tmp_path))
+    assert code == 0
+    assert out.startswith("logged    npz~")
+    (path,) = tmp_path.rglob("events.*")
+    assert out.endswith(f"seed-0: {path.parent}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ("RUN", "--to", "board"),
+            "no logger 'board' (did you mean tensorboard?); loggers are tensorboard, wandb",
+        ),
+        (("--to", "tensorboard"), "no runs given; name the folders of finished runs, or a folder that holds some"),
+        (("nowhere", "--to", "tensorboard"), "no folder nowhere here; name the folders of finished runs, or a folder"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_code_two(
+    rkcnn: Run, trained: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    code, out, err = rkcnn("log", *(str(trained) if each == "RUN" else each for each in arguments))
+    assert (code, out) == (2, "")
+    assert err.startswith(f"rkcnn: {said}")
+    assert err.count("\n") == 1
