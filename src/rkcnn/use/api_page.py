@@ -25,7 +25,7 @@ functions and the first group of types below, and imports torch only when one of
 0 to 1, times are in seconds, and sizes in bytes. Input that can't be used raises `rkcnn.InputError`: its message is one
 sentence that says what was given and what would work.
 """
-ORDER = ("create_model", "list_models", "cost", "train", "evaluate", "load", "load_images", "solve", "register")
+ORDER = ("create_model", "list_models", "cost", "train", "evaluate", "load", "load_images", "solve")
 
 
 def write_page() -> str:
