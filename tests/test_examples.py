@@ -7,6 +7,7 @@ import re
 import runpy
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,24 @@ import pytest
 from PIL import Image
 
 import rkcnn
+from rkcnn.data.images import Images
 from rkcnn.data.load import load
 from rkcnn.model.families import FAMILIES, LOOKS
 from rkcnn.record.result import find_results, read_result
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+IMAGES = 200  # of mnist-mini, to train on and to test with
+
+
+def load_few(name: str, *given: Any, **options: Any) -> tuple[Images, Images]:
+    """Load a data set; of mnist-mini, the first images alone."""
+    training, test = load(name, *given, **options)
+    if name != "mnist-mini":
+        return training, test
+    few = [replace(each, pixels=each.pixels[:IMAGES], labels=each.labels[:IMAGES]) for each in (training, test)]
+    return few[0], few[1]
 
 
 def briefly(train: Callable[..., Any]) -> Callable[..., Any]:
@@ -36,6 +50,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder to run in; families that an example registers are forgotten."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(rkcnn, "train", briefly(rkcnn.train))
+    monkeypatch.setattr("rkcnn.use.images.load", load_few)
+    monkeypatch.setattr("rkcnn.use.evaluate.load_named", load_few)
     matplotlib.use("Agg")
     families, looks = dict(FAMILIES), dict(LOOKS)
     yield tmp_path
@@ -87,7 +103,7 @@ def test_two_odes(capsys: pytest.CaptureFixture[str]) -> None:
 def test_features(capsys: pytest.CaptureFixture[str]) -> None:
     run("features.py")
     said = capsys.readouterr().out
-    assert len(re.findall(r"^period \d: 16 features, a linear probe errs on [\d.]+ % of the digits$", said, re.M)) == 3
+    assert len(re.findall(r"^period \d: 8 features, a linear probe errs on [\d.]+ % of the digits$", said, re.M)) == 3
     assert re.search(r"most to the pixel in row \d+, column \d+", said)
 
 
@@ -100,7 +116,7 @@ def test_the_notebook(place: Path) -> None:
         if cell["cell_type"] == "code":
             assert (cell["outputs"], cell["execution_count"]) == ([], None), "outputs are not kept"
             exec(compile("".join(cell["source"]), f"rkcnn.ipynb, cell {number}", "exec"), names)
-    assert (place / "digits.onnx").exists()
+    assert (place / "digits.pt2").exists()
     assert read_result(place / "digits-pretrained" / "result.json").finished
 
 
