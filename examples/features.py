@@ -8,7 +8,7 @@ import torch
 
 import rkcnn
 
-result = rkcnn.train("RKCNN-R-2_2_2@k=8", data="mnist-mini", recipe="mini")
+result = rkcnn.train("RKCNN-R-2_2@k=16,stem=odenet", data="mnist-mini", recipe="mini")
 model = rkcnn.load(result.folder)
 training, test = rkcnn.load_images("mnist-mini")
 

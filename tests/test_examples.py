@@ -103,7 +103,7 @@ def test_two_odes(capsys: pytest.CaptureFixture[str]) -> None:
 def test_features(capsys: pytest.CaptureFixture[str]) -> None:
     run("features.py")
     said = capsys.readouterr().out
-    assert len(re.findall(r"^period \d: 8 features, a linear probe errs on [\d.]+ % of the digits$", said, re.M)) == 3
+    assert len(re.findall(r"^period \d: 16 features, a linear probe errs on [\d.]+ % of the digits$", said, re.M)) == 2
     assert re.search(r"most to the pixel in row \d+, column \d+", said)
 
 

@@ -116,6 +116,9 @@ def test_the_record_that_is_pushed_names_no_folder_of_the_user(trained: Training
     other = tmp_path / "seed-1"
     other.mkdir()
     (other / "result.json").write_bytes(replace(own, run=replace(own.run, seed=1)).to_json())
+    damaged = tmp_path / "seed-2"
+    damaged.mkdir()
+    (damaged / "result.json").write_text("{")
     hub.save_run(run, tmp_path / "saved", "me/photos")
     assert read_result(tmp_path / "saved" / "result.json").run.data == "folder:photos"
     card = (tmp_path / "saved" / "README.md").read_text(encoding="utf-8")

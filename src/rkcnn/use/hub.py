@@ -6,6 +6,7 @@ import json
 import re
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -135,7 +136,10 @@ def save_run(run: str | Path, folder: Path, name: str, licence: str = "mit") -> 
 
 def find_seeds(folder: Path, result: Result) -> list[Result]:
     """Return the finished runs beside a run's folder that differ from it by the seed alone, and the run itself."""
-    found = (read_result(path) for path in sorted(folder.parent.glob(f"seed-*/{RESULT}")))
+    found: list[Result] = []
+    for path in sorted(folder.parent.glob(f"seed-*/{RESULT}")):
+        with suppress(InputError):  # a damaged record of another run
+            found.append(read_result(path))
     return [each for each in found if each.finished and replace(each.run, seed=result.run.seed) == result.run]
 
 
