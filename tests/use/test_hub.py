@@ -28,7 +28,7 @@ class Api:
 
     calls: list[tuple[str, dict[str, Any]]]
     files: dict[str, bytes]
-    fails: OSError | None = None
+    fails: Exception | None = None
 
     def __init__(self, **about: Any) -> None:
         inspect.signature(RealApi).bind(**about)
@@ -47,6 +47,15 @@ class Api:
         given.pop("self")
         Api.calls.append((real.__name__, given))
         return given
+
+
+def unreachable() -> Exception:
+    """Return what the real API raises where the site can't be reached; nothing listens at that port of this machine."""
+    try:
+        RealApi(endpoint="http://127.0.0.1:9", token="none").create_repo("me/digits")
+    except Exception as error:
+        return error
+    raise AssertionError("something listens there")
 
 
 @pytest.fixture
@@ -107,6 +116,9 @@ def test_the_record_that_is_pushed_names_no_folder_of_the_user(trained: Training
     other = tmp_path / "seed-1"
     other.mkdir()
     (other / "result.json").write_bytes(replace(own, run=replace(own.run, seed=1)).to_json())
+    damaged = tmp_path / "seed-2"
+    damaged.mkdir()
+    (damaged / "result.json").write_text("{")
     hub.save_run(run, tmp_path / "saved", "me/photos")
     assert read_result(tmp_path / "saved" / "result.json").run.data == "folder:photos"
     card = (tmp_path / "saved" / "README.md").read_text(encoding="utf-8")
@@ -143,6 +155,10 @@ def test_what_is_missing_is_one_sentence(
     with pytest.raises(
         InputError, match=r"can't push to me/digits on Hugging Face: 403 Forbidden: you may not write here$"
     ):
+        hub.push(trained.folder, "me/digits")
+
+    api.fails = unreachable()
+    with pytest.raises(InputError, match=r"can't push to me/digits on Hugging Face: .*refused"):
         hub.push(trained.folder, "me/digits")
 
     def offline(*_: Any, **__: Any) -> str:

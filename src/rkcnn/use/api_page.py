@@ -146,6 +146,7 @@ def _methods(kind: type) -> Iterator[tuple[str, Any]]:
     seen: set[str] = set()
     for parent in kind.__mro__:
         for name, value in vars(parent).items() if parent.__module__.startswith("rkcnn.") else ():
+            value = value.__func__ if isinstance(value, staticmethod) else value
             public = name == "__call__" or not name.startswith("_")
             if public and name not in seen and isinstance(value, FunctionType | property) and value.__doc__:
                 seen.add(name)

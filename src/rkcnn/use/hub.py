@@ -6,6 +6,7 @@ import json
 import re
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ def from_pretrained(name: str | Path, revision: str | None = None) -> Classifier
         raise InputError(INSTALL) from None
     try:
         folder = snapshot_download(str(name), revision=revision, allow_patterns=list(FILES))
-    except OSError as error:  # what huggingface_hub raises, also where there is no network
+    except _site_errors() as error:
         raise InputError(f"can't fetch {name} from Hugging Face: {_first_line(error)}") from None
     return load(folder)
 
@@ -117,7 +118,7 @@ def push(run: str | Path, name: str, *, private: bool = False, licence: str = "m
         try:
             api.create_repo(name, private=private, exist_ok=True)
             api.upload_folder(repo_id=name, folder_path=folder, commit_message=f"{model.name} by rkcnn {__version__}")
-        except OSError as error:
+        except _site_errors() as error:
             raise InputError(f"can't push to {name} on Hugging Face: {_first_line(error)}") from None
     return f"https://huggingface.co/{name}"
 
@@ -135,7 +136,10 @@ def save_run(run: str | Path, folder: Path, name: str, licence: str = "mit") -> 
 
 def find_seeds(folder: Path, result: Result) -> list[Result]:
     """Return the finished runs beside a run's folder that differ from it by the seed alone, and the run itself."""
-    found = (read_result(path) for path in sorted(folder.parent.glob(f"seed-*/{RESULT}")))
+    found: list[Result] = []
+    for path in sorted(folder.parent.glob(f"seed-*/{RESULT}")):
+        with suppress(InputError):  # a damaged record of another run
+            found.append(read_result(path))
     return [each for each in found if each.finished and replace(each.run, seed=result.run.seed) == result.run]
 
 
@@ -147,5 +151,12 @@ def check_name(name: str) -> None:
         )
 
 
-def _first_line(error: OSError) -> str:
+def _site_errors() -> tuple[type[Exception], ...]:
+    """Return what huggingface_hub raises if the site refuses or can't be reached: also errors of its HTTP client."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    return (OSError, *(base for base in HfHubHTTPError.__bases__ if issubclass(base, Exception)))
+
+
+def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

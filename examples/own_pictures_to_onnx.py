@@ -1,0 +1,33 @@
+"""From a folder of pictures to a file for other programs.
+
+    python examples/own_pictures_to_onnx.py PHOTOS        # PHOTOS/CLASS/*.png, or *.jpg
+
+Trains a network that suits the pictures, asks it about one of them, and writes photos.onnx, which needs no rkcnn.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from PIL import Image
+
+import rkcnn
+
+photos = Path(sys.argv[1])
+result = rkcnn.train(data=f"folder:{photos}", split=0.2)  # a fifth of the pictures is kept to test with
+model = rkcnn.load(result.folder)
+
+picture = next(path for path in sorted(photos.rglob("*")) if path.suffix.lower() in (".png", ".jpg", ".jpeg"))
+(answer,) = model.predict(picture)
+print(f"{picture}: {answer.label} with probability {answer.probability:.2f}")
+
+exported = rkcnn.export(model, to="onnx", output="photos.onnx")
+print(f"photos.onnx differs from the network by at most {exported.difference:.1g}")
+
+height, width = model.size
+image = Image.open(picture).convert("L" if model.channels == 1 else "RGB").resize((width, height))
+pixels = np.asarray(image).reshape(height, width, model.channels).transpose(2, 0, 1)[None]  # uint8 (1, channels, h, w)
+session = onnxruntime.InferenceSession("photos.onnx")
+(probabilities,) = session.run(None, {session.get_inputs()[0].name: pixels})
+print("onnxruntime:", dict(zip(model.classes, probabilities[0].round(2).tolist(), strict=True)))
