@@ -16,7 +16,7 @@ from dataclasses import replace
 import torch
 
 from rkcnn.data.images import Images
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.fit.engine import Engine, Graph
 from rkcnn.fit.recipe import Recipe, find_recipe
 from rkcnn.fit.trainer import Trainer
@@ -57,7 +57,7 @@ def main(spec: str = "RKCNN-R-2@k=32", chosen: str = "paper-mnist", place: str =
     device = pick_device(place)
     recipe = find_recipe(chosen)
     set_precision(recipe.precision)
-    images, _ = load("mnist-mini")
+    images, _ = load_data_set("mnist-mini")
     if "@" not in spec or parse(spec).periods > 1:
         images = noise(images)
 

@@ -18,7 +18,7 @@ class Gated(Period):
 
     def __init__(self, spec, index, layers):
         k, r = spec.k[index], spec.r[index]
-        super().__init__(onward=k)
+        super().__init__(transition_channels=k)
         self.steps = nn.ModuleList(residual(k, layers) for _ in range(r))
         self.gates = nn.ParameterList(torch.full((k, 1, 1), 0.5) for _ in range(r))
         self.evaluations = r

@@ -16,7 +16,7 @@ def taken(spec: str, driver: int = 612, data: str = "mnist", gpu: str = "NVIDIA 
         *(spec, data, [28, 28, 1], 10, driver * MIB, 2 * MIB, 3 * MIB // 4, "device", gpu, versions),
         commit=None,
         source="0123456789abcdef",
-        rule=2,
+        hash_version=2,
     )
 
 

@@ -14,7 +14,7 @@ def outcome(errors: tuple[float, ...] = (0.5, 0.02, 0.03), **changes: Any) -> Re
     """A finished run of `mini` with those errors on the held-out images, and anything else changed."""
     recipe = find_recipe("mini", {"epochs": str(max(1, len(errors)))})
     epochs = tuple(
-        Epoch(i, loss=3 * error, error=error / 2, lr=recipe.lr_at(i, 0, 1), held_out_error=error)
+        Epoch(i, loss=3 * error, training_error=error / 2, lr=recipe.lr_at(i, 0, 1), held_out_error=error)
         for i, error in enumerate(errors)
     )
     made = Result(
@@ -36,6 +36,6 @@ def outcome(errors: tuple[float, ...] = (0.5, 0.02, 0.03), **changes: Any) -> Re
         data={"verified": True},
         versions={"rkcnn": "0"},
         machine={"gpu": None},
-        stretches=(Stretch(commit=None, source="0123456789abcdef", rule=2, epochs=len(errors)),),
+        stretches=(Stretch(commit=None, source="0123456789abcdef", hash_version=2, epochs=len(errors)),),
     )
     return replace(made, **changes)

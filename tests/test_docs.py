@@ -36,7 +36,7 @@ def briefly(train: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(train)
     def train_briefly(*arguments: Any, **settings: Any) -> Any:
-        return train(*arguments, **{**settings, "epochs": 1, "most_steps": 2})
+        return train(*arguments, **{**settings, "epochs": 1, "max_steps_per_epoch": 2})
 
     return train_briefly
 

@@ -18,7 +18,7 @@ from PIL import Image
 
 import rkcnn
 from rkcnn.data.images import Images
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.model.families import FAMILIES, LOOKS
 from rkcnn.record.result import find_results, read_result
 
@@ -30,7 +30,7 @@ IMAGES = 200  # of mnist-mini, to train on and to test with
 
 def load_few(name: str, *given: Any, **options: Any) -> tuple[Images, Images]:
     """Load a data set; of mnist-mini, the first images alone."""
-    training, test = load(name, *given, **options)
+    training, test = load_data_set(name, *given, **options)
     if name != "mnist-mini":
         return training, test
     few = [replace(each, pixels=each.pixels[:IMAGES], labels=each.labels[:IMAGES]) for each in (training, test)]
@@ -40,7 +40,7 @@ def load_few(name: str, *given: Any, **options: Any) -> tuple[Images, Images]:
 def briefly(train: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(train)
     def train_briefly(*arguments: Any, **settings: Any) -> Any:
-        return train(*arguments, **{**settings, "epochs": 1, "most_steps": 2})
+        return train(*arguments, **{**settings, "epochs": 1, "max_steps_per_epoch": 2})
 
     return train_briefly
 
@@ -68,7 +68,7 @@ def run(name: str, *arguments: str) -> None:
 
 
 def test_own_pictures_to_onnx(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    images, _ = load("mnist-mini")
+    images, _ = load_data_set("mnist-mini")
     for label in (0, 1):
         (place / "photos" / f"a {label}").mkdir(parents=True)
         for number, pixels in enumerate(images.pixels[images.labels == label][:30, 0]):

@@ -53,7 +53,7 @@ class TimmNetwork(Network):
         self.num_features = self.head_hidden_size = self.classifier.in_features
         stride = 4 if self.spec.stem == "odenet" else 1
         self.feature_info = [
-            {"num_chs": period.readout, "reduction": stride * 2**i, "module": f"periods.{i}"}
+            {"num_chs": period.classifier_channels, "reduction": stride * 2**i, "module": f"periods.{i}"}
             for i, period in enumerate(self._periods)
         ]
         self.num_classes, self.global_pool = num_classes, global_pool

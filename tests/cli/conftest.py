@@ -28,10 +28,10 @@ def rkcnn(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, s
 @pytest.fixture(scope="session")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """npz:PATH of 256 digits to train on and 100 to test with; decoded data goes to a folder of its own."""
-    from rkcnn.data.load import load
+    from rkcnn.data.load import load_data_set
 
     folder = tmp_path_factory.mktemp("digits")
-    train, test = load("mnist-mini")
+    train, test = load_data_set("mnist-mini")
     pixels = [images.pixels.permute(0, 2, 3, 1).numpy() for images in (train, test)]
     np.savez(
         folder / "digits.npz",

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from scipy.stats import binomtest
 
 from rkcnn.cli import main
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.evaluation.weights import NetworkDescription
 
 Run = Callable[..., tuple[int, str, str]]
@@ -51,7 +51,7 @@ def test_json_agrees_with_the_predictions_beside_the_run(rkcnn: Run, run: Path, 
     code, out, _ = rkcnn("evaluate", str(run / "weights.safetensors"), "--json", "-o", str(tmp_path / "pictures" / "x"))
     assert code == 0
     found = json.loads(out)
-    predicted, labels = np.load(run / "predictions.npy"), load(digits)[1].labels.numpy()
+    predicted, labels = np.load(run / "predictions.npy"), load_data_set(digits)[1].labels.numpy()
     confusion = np.zeros((10, 10), int)
     np.add.at(confusion, (labels, predicted), 1)
     assert found["confusion"] == confusion.tolist()
@@ -71,7 +71,7 @@ def test_json_agrees_with_the_predictions_beside_the_run(rkcnn: Run, run: Path, 
 def test_json_has_null_where_a_number_is_not_finite(rkcnn: Run, run: Path) -> None:
     path = run / "weights.safetensors"
     state = {name: torch.full_like(value, torch.nan) for name, value in load_file(path).items()}
-    save_file(state, path, NetworkDescription.of("ResNet@k=4", load("mnist-mini")[0]).as_metadata())
+    save_file(state, path, NetworkDescription.of("ResNet@k=4", load_data_set("mnist-mini")[0]).as_metadata())
     code, out, _ = rkcnn("evaluate", str(run), "--json")
     assert code == 0
 
@@ -105,7 +105,7 @@ def test_products_are_as_exact_as_in_training(
 
 def test_images_loaded_in_another_way_are_refused(rkcnn: Run, tmp_path: Path, digits: str) -> None:
     """Under another split, images that were trained on would be among those to test with."""
-    images = load("mnist-mini")[0]
+    images = load_data_set("mnist-mini")[0]
     np.savez(tmp_path / "own.npz", x_train=images.pixels[:300, 0].numpy(), y_train=images.labels[:300].numpy())
     data, out = f"npz:{tmp_path / 'own.npz'}", tmp_path / "runs"
     with pytest.raises(SystemExit):
@@ -186,7 +186,7 @@ def test_a_checkpoint(rkcnn: Run, run: Path) -> None:
 
 
 def test_weights_of_another_network(rkcnn: Run, run: Path) -> None:
-    images, path = load("mnist-mini")[0], run / "weights.safetensors"
+    images, path = load_data_set("mnist-mini")[0], run / "weights.safetensors"
     state = load_file(path)
     save_file(state, path, NetworkDescription.of("ResNet@k=8", images).as_metadata())
     refused(rkcnn("evaluate", str(run)), "says that it holds ResNet@k=8, but its weights are of another network")

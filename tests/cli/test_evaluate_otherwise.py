@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.evaluation.weights import NetworkDescription
 from rkcnn.model.create import create_model
 
@@ -21,7 +21,7 @@ Run = Callable[..., tuple[int, str, str]]
 def ode(tmp_path: Path, digits: str) -> tuple[str, ...]:
     """The weights of an untrained RKNet, and the option that names images."""
     torch.manual_seed(0)
-    description = NetworkDescription.of("RKNet-euler@k=4", load("mnist-mini")[0])
+    description = NetworkDescription.of("RKNet-euler@k=4", load_data_set("mnist-mini")[0])
     path = tmp_path / "weights.safetensors"
     save_file(create_model("RKNet-euler@k=4", 10, 1).state_dict(), path, description.as_metadata())
     return str(path), "--data", digits

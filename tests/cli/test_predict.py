@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -22,7 +22,7 @@ Run = Callable[..., tuple[int, str, str]]
 def pictures(tmp_path: Path) -> Path:
     folder = tmp_path / "pictures"
     folder.mkdir()
-    for number, pixels in enumerate(load("mnist-mini")[1].pixels[:3, 0].numpy()):
+    for number, pixels in enumerate(load_data_set("mnist-mini")[1].pixels[:3, 0].numpy()):
         Image.fromarray(pixels).save(folder / f"{number}.png")
     Image.fromarray(255 - pixels).resize((90, 60)).convert("RGB").save(folder / "paper.jpg")
     return folder

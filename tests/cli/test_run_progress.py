@@ -44,7 +44,7 @@ def test_tf32_on_a_cpu_is_said_to_do_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("changes", "images"),
-    [({}, 70), ({"drop_last": "on"}, 64), ({"most_steps": "1"}, 64), ({"batch": "70"}, 70)],
+    [({}, 70), ({"drop_last": "on"}, 64), ({"max_steps_per_epoch": "1"}, 64), ({"batch": "70"}, 70)],
 )
 def test_images_per_second_are_those_of_training_and_time_left_is_by_the_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, str], images: int

@@ -19,7 +19,7 @@ from PIL import Image
 from rich.console import Console
 
 from rkcnn.cli.run_progress import RunProgress
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.source import source_hash
 from rkcnn.run.job import Job
@@ -192,7 +192,7 @@ def test_a_run_that_diverged_is_not_among_those_that_continue(
 @pytest.mark.parametrize("lines", [0, 8])
 def test_a_closed_pipe_stops_a_run_with_a_checkpoint(digits: str, tmp_path: Path, lines: int) -> None:
     """As in `rkcnn train | head -1`."""
-    load(digits)  # else a note that the file is read would appear on standard error
+    load_data_set(digits)  # else a note that the file is read would appear on standard error
     more = ("--set", "epochs=100000", "--out", str(tmp_path))
     seen = leave_after(lines, "train", "ResNet@k=4", "--data", digits, *more)
     kept = json.loads(sorted(tmp_path.rglob("checkpoint-*.json"))[-1].read_bytes())

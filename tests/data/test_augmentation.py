@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rkcnn.data.augmentation import NONE, Augmentation
 from rkcnn.data.images import Images
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
 
@@ -71,7 +71,7 @@ def test_any_augmentation_equals_the_reference(
 
 @pytest.mark.parametrize("recipe", PAPER)
 def test_the_recipes_of_the_paper_on_real_images(recipe: str) -> None:
-    train, _ = load("mnist-mini")
+    train, _ = load_data_set("mnist-mini")
     choices = PAPER[recipe].choose(0, 0, torch.arange(200), 28, 28)
     batch = apply(PAPER[recipe], train, choices)
     assert batch.is_contiguous()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rkcnn.data.augmentation import Augmentation
 from rkcnn.data.batches import Batches
 from rkcnn.data.images import Images
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.error import InputError
 
 AUGMENTATION = Augmentation(padding=2, flip=True, cutout=3)
@@ -23,7 +23,7 @@ AUGMENTATION = Augmentation(padding=2, flip=True, cutout=3)
 
 def some(count: int) -> Images:
     """The first real digits, few enough for a property test."""
-    train, _ = load("mnist-mini")
+    train, _ = load_data_set("mnist-mini")
     fields = (train.classes, train.mean, train.std, True, train.pixels_sha256, train.labels_sha256)
     return Images(
         "mnist-mini",
@@ -97,7 +97,7 @@ def test_epochs_and_seeds_differ() -> None:
 
 
 def test_without_shuffling_and_augmentation_the_set_comes_out_as_it_is() -> None:
-    test = load("mnist-mini")[1]
+    test = load_data_set("mnist-mini")[1]
     batches = list(Batches(test, 300, 0, shuffle=False).epoch(0))
     assert [len(batch.labels) for batch in batches] == [300] * 6 + [200]
     pixels = torch.cat([batch.pixels for batch in batches])
@@ -163,7 +163,7 @@ def test_a_compiler_leaves_out_the_gather_of_a_streamed_set(monkeypatch: pytest.
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_on_the_device_resident_or_streamed_the_pixels_are_those_of_the_cpu() -> None:
-    train = load("mnist-mini")[0]
+    train = load_data_set("mnist-mini")[0]
     sets = [
         Batches(train, 128, 5, augmentation=AUGMENTATION, device=device, device_share=share)
         for device, share in (("cpu", 0.5), ("cuda", 0.5), ("cuda", 0.0))
@@ -180,7 +180,7 @@ def test_on_the_device_resident_or_streamed_the_pixels_are_those_of_the_cpu() ->
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_streamed_set_never_waits_for_the_device_and_mixes_up_no_batches() -> None:
     """The way of training: plan and make, with the device so far behind that a buffer reused early would show."""
-    train = load("mnist-mini")[0]
+    train = load_data_set("mnist-mini")[0]
     streamed = Batches(train, 128, 5, augmentation=AUGMENTATION, device="cuda", device_share=0.0)
     cpu = Batches(train, 128, 5, augmentation=AUGMENTATION)
     assert streamed.plan(0, 0)[0].device.type == "cpu"
@@ -205,7 +205,7 @@ def test_a_streamed_set_never_waits_for_the_device_and_mixes_up_no_batches() -> 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_cuda_graph_replays_the_augmentation() -> None:
-    train = load("mnist-mini")[0]
+    train = load_data_set("mnist-mini")[0]
     batches = Batches(train, 64, 5, augmentation=AUGMENTATION, device="cuda")
     pixels = train.pixels.cuda()
     shift, scale = (tensor.cuda() for tensor in train.normalisation())

@@ -12,13 +12,13 @@ from PIL import Image
 
 from rkcnn.data.contact_sheet import describe, draw_sheet, save_sheet
 from rkcnn.data.images import Images
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.disk import DiskError
 from rkcnn.error import InputError
 
 
 def test_describes_what_was_measured_and_what_is_applied() -> None:
-    train, _ = load("mnist-mini")
+    train, _ = load_data_set("mnist-mini")
     lines = describe(train)
     assert lines[0] == "mnist-mini train: 10000 images of 28 x 28 x 1, 10 classes of 863 to 1127"
     assert lines[1] == "measured mean (0.1311), deviation (0.3087)"
@@ -27,7 +27,7 @@ def test_describes_what_was_measured_and_what_is_applied() -> None:
 
 
 def test_each_row_holds_its_class(tmp_path: Path) -> None:
-    train, _ = load("mnist-mini")
+    train, _ = load_data_set("mnist-mini")
     save_sheet(draw_sheet(train), tmp_path / "sheet.png")
     assert [path.name for path in tmp_path.iterdir()] == ["sheet.png"]
     with Image.open(tmp_path / "sheet.png") as picture:
@@ -48,7 +48,7 @@ def test_a_set_of_many_classes_and_large_pictures_fits() -> None:
 
 def test_a_folder_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(DiskError, match="give another file"):
-        save_sheet(draw_sheet(load("mnist-mini")[1]), tmp_path / "no" / "sheet.png")
+        save_sheet(draw_sheet(load_data_set("mnist-mini")[1]), tmp_path / "no" / "sheet.png")
 
 
 def test_only_a_regular_file_is_replaced(tmp_path: Path) -> None:

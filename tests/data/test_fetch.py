@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from rkcnn.data.fetch import fetch_set
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.data.options import Sources
 from rkcnn.data.packaging import PACKAGINGS
 from rkcnn.data.progress import Progress
@@ -175,7 +175,7 @@ def test_files_without_a_known_checksum_need_unverified_and_stay_apart(mini: Pat
     stored, description = get(offline=True, unverified=True)
     assert not description.verified
     assert stored.name == "mini-unverified"
-    train, test = load("mini", Sources(offline=True, unverified=True))
+    train, test = load_data_set("mini", Sources(offline=True, unverified=True))
     assert (train.verified, test.verified) == (False, False)
     with pytest.raises(InputError, match=r"use the files here all the same with `unverified=True`$"):
         get(offline=True)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rkcnn.data.images import Images
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.error import InputError
 
 
@@ -53,7 +53,7 @@ def test_split_is_a_partition_and_the_same_every_time(data: st.DataObject) -> No
 
 
 def test_split_of_real_images_never_changes() -> None:
-    train, _ = load("mnist-mini")
+    train, _ = load_data_set("mnist-mini")
     rest, validation = train.split(5000)
     assert (rest.part, validation.part) == ("train without validation 5000", "validation 5000 of train")
     assert validation.labels[:12].tolist() == [5, 4, 9, 2, 1, 1, 4, 3, 3, 4, 9, 1]
@@ -67,19 +67,19 @@ def test_split_refuses_all_or_none(held: int) -> None:
 
 
 def test_check_sees_a_changed_pixel_and_a_changed_label() -> None:
-    train, _ = load("mnist-mini")
+    train, _ = load_data_set("mnist-mini")
     train.check()
     train.pixels[17, 0, 3, 3] ^= 1
     with pytest.raises(InputError, match="pixels have changed"):
         train.check()
-    train, _ = load("mnist-mini")
+    train, _ = load_data_set("mnist-mini")
     train.labels[17] = (train.labels[17] + 1) % 10
     with pytest.raises(InputError, match="labels have changed"):
         train.check()
 
 
 def test_origin_says_what_is_known_of_the_content() -> None:
-    train, _ = load("mnist-mini")
+    train, _ = load_data_set("mnist-mini")
     assert train.origin == "verified"
     assert replace(train, verified=False).origin == "unverified"
     assert replace(train, verified=False, name="folder:photos").origin == "your own images"

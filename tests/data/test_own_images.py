@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from rkcnn.data import own_images
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.data.options import OwnOptions
 from rkcnn.data.read.folder import read_folder
 from rkcnn.disk import lock_folder
@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_folder_with_train_and_val(folder: Path) -> None:
-    train, test = load(f"folder:{folder}")
+    train, test = load_data_set(f"folder:{folder}")
     assert (train.classes, len(train), len(test)) == (("cat", "dog"), 8, 1)
     assert train.pixels.shape == (8, 3, 32, 32)
     assert train.pixels[:4, 0, 5, 5].tolist() == [0, 1, 2, 3]
@@ -53,21 +53,23 @@ def test_a_folder_with_train_and_val(folder: Path) -> None:
 
 
 def test_size_is_a_choice_and_decoding_happens_once(folder: Path, tmp_path: Path) -> None:
-    load(f"folder:{folder}", own=OwnOptions(size=16))
+    load_data_set(f"folder:{folder}", own=OwnOptions(size=16))
     stored = next((tmp_path / "data" / "decoded").glob("own-*"))
     before = (stored / "train.pixels").stat().st_ino
-    assert load(f"folder:{folder}", own=OwnOptions(size=16))[0].pixels.shape[1:] == (3, 16, 16)
+    assert load_data_set(f"folder:{folder}", own=OwnOptions(size=16))[0].pixels.shape[1:] == (3, 16, 16)
     assert (stored / "train.pixels").stat().st_ino == before
     picture(folder / "train" / "cat" / "0.png", (99, 0, 0))
-    assert load(f"folder:{folder}", own=OwnOptions(size=16))[0].pixels[0, 0, 0, 0] == 99  # changed, so read again
+    assert (
+        load_data_set(f"folder:{folder}", own=OwnOptions(size=16))[0].pixels[0, 0, 0, 0] == 99
+    )  # changed, so read again
 
 
 def test_classes_alone_with_a_stated_split(folder: Path) -> None:
     with pytest.raises(InputError, match=r"state the share to set apart, say `split=0\.2`"):
-        load(f"folder:{folder / 'train'}")
-    train, test = load(f"folder:{folder / 'train'}", own=OwnOptions(split=0.25))
+        load_data_set(f"folder:{folder / 'train'}")
+    train, test = load_data_set(f"folder:{folder / 'train'}", own=OwnOptions(split=0.25))
     assert (len(train), len(test)) == (6, 2)
-    again = load(f"folder:{folder / 'train'}", own=OwnOptions(split=0.25, size=8))
+    again = load_data_set(f"folder:{folder / 'train'}", own=OwnOptions(split=0.25, size=8))
     assert again[1].labels.tolist() == test.labels.tolist()
 
 
@@ -77,7 +79,7 @@ def test_mixed_sizes_and_modes_become_one(folder: Path) -> None:
     Image.new("RGBA", (64, 64), (1, 2, 3, 255)).save(cat / "rgba.png")
     Image.new("P", (10, 10)).save(cat / "palette.png")
     Image.fromarray(np.full((5, 5), 257 * 40, np.uint16)).save(cat / "sixteen.png")
-    train, _ = load(f"folder:{folder}")
+    train, _ = load_data_set(f"folder:{folder}")
     by_name = dict(zip(sorted(path.name for path in cat.iterdir()), train.pixels[:8, :, 9, 9].tolist(), strict=True))
     assert by_name["grey.png"] == [7, 7, 7]
     assert by_name["rgba.png"] == [1, 2, 3]
@@ -89,36 +91,36 @@ def test_only_grey_pictures_have_one_channel(tmp_path: Path) -> None:
         for part in ("train", "test"):
             (tmp_path / "grey" / part / name).mkdir(parents=True)
             Image.new("L", (8, 8), 50).save(tmp_path / "grey" / part / name / "x.png")
-    assert load(f"folder:{tmp_path / 'grey'}")[0].pixels.shape == (2, 1, 32, 32)
+    assert load_data_set(f"folder:{tmp_path / 'grey'}")[0].pixels.shape == (2, 1, 32, 32)
 
 
 def test_a_bad_file_is_named_and_skipped_only_if_told(folder: Path, tmp_path: Path) -> None:
     (folder / "train" / "cat" / "9.png").write_text("hello")
     with pytest.raises(InputError, match=r"9\.png: can't be read as .*`skip_bad=True` would leave it out"):
-        load(f"folder:{folder}")
+        load_data_set(f"folder:{folder}")
     assert not list((tmp_path / "data").rglob("*.pixels"))
-    assert len(load(f"folder:{folder}", own=OwnOptions(skip_bad=True))[0]) == 8
+    assert len(load_data_set(f"folder:{folder}", own=OwnOptions(skip_bad=True))[0]) == 8
 
 
 def test_skipping_never_empties_a_class(folder: Path, tmp_path: Path) -> None:
     (folder / "train" / "eel").mkdir()
     (folder / "train" / "eel" / "1.png").write_text("hello")
     with pytest.raises(InputError, match="train/eel: is a class of which no image can be read"):
-        load(f"folder:{folder}", own=OwnOptions(skip_bad=True))
+        load_data_set(f"folder:{folder}", own=OwnOptions(skip_bad=True))
     assert not list((tmp_path / "data").rglob("*.pixels"))
 
 
 def test_a_change_behind_a_linked_class_is_noticed(folder: Path, tmp_path: Path) -> None:
     os.rename(folder / "train" / "cat", tmp_path / "elsewhere")
     (folder / "train" / "cat").symlink_to(tmp_path / "elsewhere")
-    assert load(f"folder:{folder}")[0].pixels[0, 0, 0, 0] == 0
+    assert load_data_set(f"folder:{folder}")[0].pixels[0, 0, 0, 0] == 0
     picture(tmp_path / "elsewhere" / "0.png", (99, 0, 0))
-    assert load(f"folder:{folder}")[0].pixels[0, 0, 0, 0] == 99
+    assert load_data_set(f"folder:{folder}")[0].pixels[0, 0, 0, 0] == 99
 
 
 def test_names_that_are_not_utf8_are_read(folder: Path) -> None:
     os.rename(folder / "train" / "cat" / "0.png", os.fsencode(folder) + b"/train/cat/\xff.png")
-    assert len(load(f"folder:{folder}")[0]) == 8
+    assert len(load_data_set(f"folder:{folder}")[0]) == 8
 
 
 def test_what_another_process_decoded_meanwhile_is_not_decoded_again(
@@ -134,12 +136,12 @@ def test_what_another_process_decoded_meanwhile_is_not_decoded_again(
     def late(*_: Any, **__: Any) -> Iterator[None]:
         with monkeypatch.context() as other:
             other.setattr(own_images, "lock_folder", lock_folder)
-            load(f"folder:{folder}")
+            load_data_set(f"folder:{folder}")
         yield
 
     monkeypatch.setattr(own_images, "read_folder", counted)
     monkeypatch.setattr(own_images, "lock_folder", late)
-    assert len(load(f"folder:{folder}")[0]) == 8
+    assert len(load_data_set(f"folder:{folder}")[0]) == 8
     assert len(times) == 2  # train and test
 
 
@@ -159,38 +161,38 @@ def test_what_another_process_decoded_meanwhile_is_not_decoded_again(
 def test_refuses_folders(change: Any, own: OwnOptions, says: str, folder: Path) -> None:
     change(folder)
     with pytest.raises(InputError, match=says):
-        load(f"folder:{folder}", own=own)
+        load_data_set(f"folder:{folder}", own=own)
 
 
 @pytest.mark.parametrize("name", ["folder:/no/such/place", "npz:/no/such/file.npz"])
 def test_refuses_what_is_not_there(name: str) -> None:
     with pytest.raises(InputError, match=r"is not a f(older|ile)"):
-        load(name)
+        load_data_set(name)
 
 
 @pytest.mark.parametrize("kind", ["folder", "npz"])
 def test_refuses_no_path_and_what_cant_be_one(kind: str) -> None:
     with pytest.raises(InputError, match="put its path after the colon"):
-        load(f"{kind}:")
+        load_data_set(f"{kind}:")
     for path in ("~nobody-of-that-name/x", "a\0b"):
         with pytest.raises(InputError, match="can't be a path"):
-            load(f"{kind}:{path}")
+            load_data_set(f"{kind}:{path}")
 
 
 def test_npz_with_and_without_a_test_set(tmp_path: Path) -> None:
     pixels = np.random.RandomState(0).randint(0, 256, (10, 12, 12, 3), np.uint8)
     labels = np.arange(10) % 3
     np.savez(tmp_path / "both.npz", x_train=pixels, y_train=labels, x_test=pixels[:2], y_test=labels[:2])
-    train, test = load(f"npz:{tmp_path / 'both.npz'}")
+    train, test = load_data_set(f"npz:{tmp_path / 'both.npz'}")
     assert (train.pixels.numpy() == pixels.transpose(0, 3, 1, 2)).all()
     assert test.labels.tolist() == [0, 1]
     np.savez(tmp_path / "one.npz", x_train=pixels, y_train=labels)
-    train, test = load(f"npz:{tmp_path / 'one.npz'}", own=OwnOptions(split=0.2))
+    train, test = load_data_set(f"npz:{tmp_path / 'one.npz'}", own=OwnOptions(split=0.2))
     assert (len(train), sorted(test.labels.tolist())) == (7, [0, 1, 2])
     with pytest.raises(InputError, match=r"has a test set of its own; leave `split=0\.2` out"):
-        load(f"npz:{tmp_path / 'both.npz'}", own=OwnOptions(split=0.2))
+        load_data_set(f"npz:{tmp_path / 'both.npz'}", own=OwnOptions(split=0.2))
     with pytest.raises(InputError, match=r"an \.npz is not resized"):
-        load(f"npz:{tmp_path / 'both.npz'}", own=OwnOptions(size=32))
+        load_data_set(f"npz:{tmp_path / 'both.npz'}", own=OwnOptions(size=32))
 
 
 @pytest.mark.parametrize("share", [0.01, 0.2, 0.5, 0.99])
@@ -206,29 +208,32 @@ def test_a_split_sets_the_same_share_of_each_class_apart(share: float) -> None:
 def test_a_class_with_one_image_cant_be_split(folder: Path) -> None:
     picture(folder / "train" / "eel" / "1.png", (0, 0, 0))
     with pytest.raises(InputError, match="class eel has one image, and a split needs two or more"):
-        load(f"folder:{folder / 'train'}", own=OwnOptions(split=0.25))
+        load_data_set(f"folder:{folder / 'train'}", own=OwnOptions(split=0.25))
 
 
 def test_the_size_can_follow_from_the_images(folder: Path, tmp_path: Path) -> None:
     """Most are 20 x 30."""
-    train, _ = load(f"folder:{folder}", own=OwnOptions(size="auto"))
+    train, _ = load_data_set(f"folder:{folder}", own=OwnOptions(size="auto"))
     assert (train.pixels.shape[2:], train.own.size) == ((16, 16), 16)
     for number in range(20):
         picture(folder / "train" / "dog" / f"large{number}.png", (0, 0, 0), (400, 300))
-    assert load(f"folder:{folder}", own=OwnOptions(size="auto"))[0].own.size == 64
-    assert load(f"folder:{folder}")[0].own.size == 32
+    assert load_data_set(f"folder:{folder}", own=OwnOptions(size="auto"))[0].own.size == 64
+    assert load_data_set(f"folder:{folder}")[0].own.size == 32
     (folder / "train" / "cat" / "0.png").write_text("hello")
     with pytest.raises(InputError, match=r"0\.png: can't be read"):
-        load(f"folder:{folder}", own=OwnOptions(size="auto"))
+        load_data_set(f"folder:{folder}", own=OwnOptions(size="auto"))
     np.savez(tmp_path / "a.npz", x_train=np.zeros((4, 9, 9), np.uint8), y_train=np.arange(4) % 2)
-    assert load(f"npz:{tmp_path / 'a.npz'}", own=OwnOptions(size="auto", split=0.5))[0].pixels.shape[2:] == (9, 9)
+    assert load_data_set(f"npz:{tmp_path / 'a.npz'}", own=OwnOptions(size="auto", split=0.5))[0].pixels.shape[2:] == (
+        9,
+        9,
+    )
 
 
 def test_arrays_of_other_names(folder: Path, tmp_path: Path) -> None:
     pixels = np.random.RandomState(0).randint(0, 256, (6, 8, 8), np.uint8)
     np.savez(tmp_path / "a.npz", pictures=pixels, kinds=np.arange(6) % 2)
     keys = "x_train=pictures, y_train=kinds"
-    train, _ = load(f"npz:{tmp_path / 'a.npz'}", own=OwnOptions(split=0.5, keys=keys))
+    train, _ = load_data_set(f"npz:{tmp_path / 'a.npz'}", own=OwnOptions(split=0.5, keys=keys))
     assert (len(train), train.own.keys) == (2, keys)
     with pytest.raises(InputError, match="given with a folder; it names the arrays of an"):
-        load(f"folder:{folder}", own=OwnOptions(keys=keys))
+        load_data_set(f"folder:{folder}", own=OwnOptions(keys=keys))

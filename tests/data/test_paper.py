@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image
 
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.data.paper import find_ink, is_light_paper
 
 
@@ -20,7 +20,7 @@ def photograph(digit: np.ndarray, side: int, left: int) -> Image.Image:
 
 
 def test_digits_are_told_from_their_negatives() -> None:
-    for pixels in load("mnist-mini")[1].pixels[:100, 0].numpy():
+    for pixels in load_data_set("mnist-mini")[1].pixels[:100, 0].numpy():
         assert not is_light_paper(Image.fromarray(pixels))
         assert is_light_paper(Image.fromarray(255 - pixels))
 
@@ -32,7 +32,7 @@ def test_neither_empty_paper_nor_darkness_is_ink_on_paper() -> None:
 
 
 def test_a_digit_is_found_wherever_it_stands_and_placed_as_in_mnist() -> None:
-    digit = load("mnist-mini")[1].pixels[0, 0].numpy()
+    digit = load_data_set("mnist-mini")[1].pixels[0, 0].numpy()
     for side, left in ((60, 5), (150, 140)):
         picture = photograph(digit, side, left)
         assert is_light_paper(picture)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.data.picture import (
     Picture,
     PictureFormat,
@@ -44,14 +44,14 @@ def test_a_photograph_is_turned_as_its_exif_tag_says(tmp_path: Path) -> None:
 
 
 def test_pixels_of_the_networks_size_stay_as_they_are() -> None:
-    for pixels in load("mnist-mini")[1].pixels[:20, 0].numpy():
+    for pixels in load_data_set("mnist-mini")[1].pixels[:20, 0].numpy():
         found = fit_array(pixels, "a", GREY)
         assert not found.inverted
         np.testing.assert_array_equal(found.pixels[..., 0], pixels)
 
 
 def test_a_negative_is_inverted_unless_that_is_forbidden_or_the_network_knows_light_pictures() -> None:
-    digit = 255 - load("mnist-mini")[1].pixels[0, 0].numpy()
+    digit = 255 - load_data_set("mnist-mini")[1].pixels[0, 0].numpy()
 
     def read(wanted: PictureFormat, invert: bool | None = None) -> Picture:
         return fit_array(digit, "a", wanted, invert)

@@ -9,14 +9,14 @@ import torch
 from scipy.ndimage import gaussian_filter
 
 from rkcnn.data.images import Images
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.error import InputError
 from rkcnn.evaluation.corruption import BLUR, CONTRAST, CORRUPTIONS, GRADES, NOISE, corrupt
 
 
 @pytest.fixture(scope="module")
 def images() -> Images:
-    test = load("mnist-mini")[1]
+    test = load_data_set("mnist-mini")[1]
     return replace(test, pixels=test.pixels[:1200], labels=test.labels[:1200])
 
 

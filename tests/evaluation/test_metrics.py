@@ -77,8 +77,8 @@ def test_every_number_is_its_definition(given_: tuple[torch.Tensor, torch.Tensor
         top = max(row)
         naive -= row[label] - top - math.log(sum(math.exp(value - top) for value in row))
     assert found.nll == pytest.approx(naive / len(pairs), rel=1e-9, abs=1e-12)
-    assert [mistake.image for mistake in found.worst] == sorted(
+    assert [mistake.image for mistake in found.mistakes] == sorted(
         (i for i, (a, b) in enumerate(pairs) if a != b), key=lambda i: -float(logits[i].double().softmax(0).max())
     )
-    assert all(m.label != m.taken_for == predicted[m.image] for m in found.worst)
+    assert all(m.label != m.taken_for == predicted[m.image] for m in found.mistakes)
     assert json.loads(json.dumps(found.as_dict()))["wrong"] == found.wrong

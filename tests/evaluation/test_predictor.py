@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from rkcnn.data.images import Images
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.evaluation.predictor import Predictor
 from rkcnn.model.create import create_model
 
@@ -16,7 +16,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(scope="module")
 def digits() -> Images:
-    return load("mnist-mini")[1].split(150)[1]
+    return load_data_set("mnist-mini")[1].split(150)[1]
 
 
 @pytest.fixture(scope="module")

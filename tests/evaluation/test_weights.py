@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from rkcnn.data.images import Images
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.error import InputError
 from rkcnn.evaluation.weights import NetworkDescription, read_weights
 from rkcnn.model.create import create_model
@@ -20,7 +20,7 @@ from rkcnn.model.create import create_model
 
 @pytest.fixture(scope="module")
 def digits() -> Images:
-    return load("mnist-mini")[1]
+    return load_data_set("mnist-mini")[1]
 
 
 def write(path: Path, network: nn.Module, metadata: dict[str, str] | None) -> Path:

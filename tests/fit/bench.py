@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 
 from rkcnn.data.images import Images
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.recipe import Recipe
 from rkcnn.fit.trainer import Trainer
@@ -18,7 +18,7 @@ RECIPE = Recipe("mini", epochs=2, batch=16, lr=0.05, padding=2)
 
 def digits(count: int) -> Images:
     """The first of the bundled digits."""
-    train, _ = load("mnist-mini")
+    train, _ = load_data_set("mnist-mini")
     return replace(train, pixels=train.pixels[:count], labels=train.labels[:count])
 
 

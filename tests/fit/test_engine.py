@@ -101,7 +101,7 @@ def test_seeds_of_a_network_share_what_was_compiled(monkeypatch: pytest.MonkeyPa
 
 def test_compiling_leaves_the_trainer_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     CountingCompiler(monkeypatch)
-    run, fresh = (trainer("Identity@k=2", recipe=replace(RECIPE, average=0.5)) for _ in range(2))
+    run, fresh = (trainer("Identity@k=2", recipe=replace(RECIPE, ema_decay=0.5)) for _ in range(2))
     Engine(run, compiled=True).begin()
     assert (run.epoch, run.step, run.seconds) == (0, 0, 0.0)
     assert all(torch.equal(a, b) for a, b in zip(run.state().values(), fresh.state().values(), strict=True))

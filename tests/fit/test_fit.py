@@ -31,7 +31,7 @@ def test_epochs_come_in_order_with_their_means() -> None:
     assert [epoch.number for epoch in epochs] == [0, 1]
     assert run.finished
     assert 1.5 < epochs[0].loss < 3.5
-    assert epochs[0].error * 56 == pytest.approx(round(epochs[0].error * 56))
+    assert epochs[0].training_error * 56 == pytest.approx(round(epochs[0].training_error * 56))
 
 
 def test_runs_side_by_side_are_those_alone() -> None:

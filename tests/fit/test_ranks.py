@@ -100,7 +100,9 @@ def test_a_run_has_the_losses_and_weights_of_one_rank(spec: str, compared: Path,
     assert (result["status"], result["machine"]["ranks"]) == ("finished", 2)
     for ours, theirs in zip(result["epochs"], expected.epochs, strict=True):
         assert ours["loss"] == pytest.approx(theirs.loss, rel=1e-5)
-        assert (ours["error"], ours["evaluations"]) == pytest.approx((theirs.error, theirs.evaluations))
+        assert (ours["training_error"], ours["evaluations"]) == pytest.approx(
+            (theirs.training_error, theirs.evaluations)
+        )
     weights = load_file(only_result(tmp_path, spec) / "weights.safetensors")
     for name, value in load_file(folder / "weights.safetensors").items():
         torch.testing.assert_close(value, weights[name], rtol=1e-3, atol=5e-4)

@@ -70,11 +70,11 @@ PAPER: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", PAPER)
 def test_the_papers_are_exact(name: str) -> None:
     values = asdict(RECIPES[name])
-    others = ("name", "peak", "init", "sync_norm", "most_steps", *NOT_THE_PAPERS)
+    others = ("name", "peak", "init", "sync_norm", "max_steps_per_epoch", *NOT_THE_PAPERS)
     assert {key: value for key, value in values.items() if key not in others} == PAPER[name]
     assert not any(values[field] for field in NOT_THE_PAPERS)
     # one period: torch's defaults, several: He and Xavier, which is what the frame does
-    assert RECIPES[name].init == "frame"
+    assert RECIPES[name].init == "paper"
 
 
 @pytest.mark.parametrize(

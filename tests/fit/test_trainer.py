@@ -65,7 +65,7 @@ def test_dropout_differs_from_step_to_step() -> None:
 
 
 def test_the_average_follows_the_weights() -> None:
-    run = trainer(recipe=replace(RECIPE, average=0.75))
+    run = trainer(recipe=replace(RECIPE, ema_decay=0.75))
     start = [p.clone() for p in run.averaged]
     steps(run, 1)
     for mean, old, p in zip(run.averaged, start, run.network.parameters(), strict=True):
@@ -100,12 +100,12 @@ def test_ranks_agree_on_what_is_finite(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_epoch_ends_after_most_steps() -> None:
     assert trainer().steps > 2
-    assert trainer(recipe=replace(RECIPE, most_steps=2)).steps == 2
-    assert trainer(recipe=replace(RECIPE, most_steps=10**6)).steps == trainer().steps
+    assert trainer(recipe=replace(RECIPE, max_steps_per_epoch=2)).steps == 2
+    assert trainer(recipe=replace(RECIPE, max_steps_per_epoch=10**6)).steps == trainer().steps
 
 
 def test_head_only_changes_the_classifier_alone() -> None:
-    run = trainer(recipe=replace(RECIPE, head_only=True, average=0.5, weight_decay=0.1))
+    run = trainer(recipe=replace(RECIPE, head_only=True, ema_decay=0.5, weight_decay=0.1))
     before = {name: value.clone() for name, value in run.network.state_dict().items()}
     steps(run, 2)
     changed = {name for name, value in run.network.state_dict().items() if not torch.equal(value, before[name])}

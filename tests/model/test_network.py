@@ -100,7 +100,7 @@ def test_trajectory_tells_what_forward_does(network: Network) -> None:
         read = []
         for period, path in zip(network.periods, seen, strict=True):
             assert isinstance(period, Period)
-            read.append(period.ends(path.y[-1], path.e[-1] if path.e else ())[1])
+            read.append(period.outputs(path.y[-1], path.e[-1] if path.e else ())[1])
             if network.spec.merge != "concat" and network.spec.family not in ("DenseNet", "CliqueNet"):
                 start = path.y[0]
                 if isinstance(period, OdePeriod):  # ANODE adds channels, SONODE keeps its velocity to itself

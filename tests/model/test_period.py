@@ -19,10 +19,10 @@ class Doubling(Period):
 
 
 def test_the_last_state_goes_on_and_is_read_out() -> None:
-    onward, readout = Doubling(onward=2)(torch.ones(1, 2))
+    onward, readout = Doubling(transition_channels=2)(torch.ones(1, 2))
     assert onward.tolist() == readout.tolist() == [[8.0, 8.0]]
 
 
 def test_the_readout_is_as_wide_as_what_goes_on_unless_told() -> None:
-    assert Doubling(onward=2).readout == 2
-    assert Doubling(onward=2, readout=6).readout == 6
+    assert Doubling(transition_channels=2).classifier_channels == 2
+    assert Doubling(transition_channels=2, classifier_channels=6).classifier_channels == 6

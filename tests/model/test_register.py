@@ -24,7 +24,7 @@ class Half(Period):
     """y' = y + F(y) / 2, r times."""
 
     def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
-        super().__init__(onward=spec.k[index])
+        super().__init__(transition_channels=spec.k[index])
         self.steps = nn.ModuleList(residual(spec.k[index], layers) for _ in range(spec.r[index]))
         self.evaluations = spec.r[index]
 

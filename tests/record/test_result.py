@@ -36,8 +36,8 @@ def test_the_best_epoch_is_the_first_with_the_lowest_error() -> None:
 
 
 def test_which_code_computed_which_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = Stretch(commit="abc", source=source_hash(), rule=2, epochs=1)
-    theirs = Stretch(commit="def", source="0" * 16, rule=1, epochs=2)
+    ours = Stretch(commit="abc", source=source_hash(), hash_version=2, epochs=1)
+    theirs = Stretch(commit="def", source="0" * 16, hash_version=1, epochs=2)
     made = outcome(stretches=(theirs, ours))
     assert (made.commit, made.source) == ("abc", source_hash()), "that it ended with"
     assert find_other_code(made.stretches, made.run.spec) == (theirs,)
@@ -92,7 +92,7 @@ def test_a_file_that_is_no_result(tmp_path: Path, content: bytes) -> None:
         (("epochs", 2, "source"), "x", "epoch has source, which this version doesn't know"),
         (("stretches", 0, "epochs"), 2, "stretches don't add up to its 3 epochs"),
         (("stretches",), [], "stretches don't add up to its 3 epochs"),
-        (("stretches", 0, "rule"), None, "stretch has no rule"),
+        (("stretches", 0, "hash_version"), None, "stretch has no hash_version"),
         (("stretches", 0, "mood"), 1, "stretch has mood, which this version doesn't know"),
         (("engine_note",), None, "result has no engine_note"),
         (("notes",), "x", "result's notes is of type str"),

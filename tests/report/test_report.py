@@ -94,7 +94,7 @@ def test_equal_origins_are_counted_and_the_most_runs_come_first() -> None:
     gpu: dict[str, Any] = {
         "versions": {"rkcnn": "0.1.0", "torch": "2.11.0"},
         "machine": {"gpu": "NVIDIA H200"},
-        "stretches": (Stretch(commit="abc+", source="0123456789abcdef", rule=2, epochs=3),),
+        "stretches": (Stretch(commit="abc+", source="0123456789abcdef", hash_version=2, epochs=3),),
     }
     made = [outcome(), outcome(**gpu), outcome(**gpu), outcome(**gpu, engine="graph")]
     made = [replace(result, run=replace(result.run, seed=seed)) for seed, result in enumerate(made)]
@@ -122,8 +122,8 @@ def test_a_run_of_several_tables_counts_once() -> None:
 
 def test_a_run_that_another_version_continued_lists_both() -> None:
     stretches = (
-        Stretch(epochs=123, commit="037bf535bfd0", source="0123456789abcdef", rule=1),
-        Stretch(epochs=37, commit=None, source="fedcba9876543210", rule=2),
+        Stretch(epochs=123, commit="037bf535bfd0", source="0123456789abcdef", hash_version=1),
+        Stretch(epochs=37, commit=None, source="fedcba9876543210", hash_version=2),
     )
     (origin,) = find_origins([outcome(stretches=stretches)])
     assert origin.commit == "037bf535bfd0 (123 epochs), then unknown (37 epochs)"

@@ -116,7 +116,7 @@ def test_how_many_were_side_by_side_is_told_where_all_records_say(tmp_path: Path
 def test_a_record_from_before_a_recipe_field_counts(tmp_path: Path) -> None:
     (at,) = put_records(tmp_path, {"ResNet@k=32": (0.004,)})
     record = json.loads((at / "result.json").read_bytes())
-    del record["run"]["recipe"]["most_steps"]
+    del record["run"]["recipe"]["max_steps_per_epoch"]
     (at / "result.json").write_text(json.dumps(record))
     assert len(row(tmp_path, "ResNet@k=32").results) == 1
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.error import InputError
 from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.run import Run
@@ -31,11 +31,14 @@ def test_a_failure_is_said_in_one_line() -> None:
 
 def test_a_run_is_reported_from_beginning_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "REPORT_SECONDS", 0.0)
-    run = Run("mnist-mini", "Identity@k=4", find_recipe("smoke", {"epochs": "2", "most_steps": "3"}), 0)
+    run = Run("mnist-mini", "Identity@k=4", find_recipe("smoke", {"epochs": "2", "max_steps_per_epoch": "3"}), 0)
     reported: list[Event] = []
     for _ in range(2):  # the second time it is found
         result = train_side_by_side(
-            [run], *load("mnist-mini"), Execution(tmp_path, "cpu", "eager"), Reporter({run: 5}, reported.append)
+            [run],
+            *load_data_set("mnist-mini"),
+            Execution(tmp_path, "cpu", "eager"),
+            Reporter({run: 5}, reported.append),
         )[run]
     assert {event.index for event in reported} == {5}
     assert [event.kind for event in reported] == ["begins", *["advances"] * (len(reported) - 3), "ends", "ends"]

@@ -12,7 +12,7 @@ import pytest
 
 from digits import write_digits
 from rkcnn.data.images import Images
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.data.options import Sources
 from rkcnn.disk import lock_folder
 from rkcnn.fit.recipe import find_recipe
@@ -31,7 +31,7 @@ def test_an_assignment_is_a_line() -> None:
     assert read_assignment(assignment.to_json()) == assignment
 
 
-RECIPE = find_recipe("smoke", {"most_steps": "2"})
+RECIPE = find_recipe("smoke", {"max_steps_per_epoch": "2"})
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def assignment(tmp_path: Path) -> Assignment:
 
 def outcomes(assignment: Assignment) -> list[Event]:
     events: list[Event] = []
-    carry_out(assignment, load, events.append)
+    carry_out(assignment, load_data_set, events.append)
     return [event for event in events if event.kind in ("ends", "fails", "busy")]
 
 
@@ -57,7 +57,7 @@ def test_each_end_is_reported_once_though_the_group_fails(assignment: Assignment
 
 
 def test_runs_that_another_process_trains_are_reported_with_its_id(assignment: Assignment) -> None:
-    carry_out(replace(assignment, runs=assignment.runs[:1]), load, lambda event: None)  # one is finished
+    carry_out(replace(assignment, runs=assignment.runs[:1]), load_data_set, lambda event: None)  # one is finished
     with (
         lock_folder(assignment.execution.out / assignment.runs[1][1].folder),
         lock_folder(assignment.execution.out / assignment.runs[2][1].folder),
@@ -76,7 +76,7 @@ def test_a_run_that_diverged_advances_no_more(assignment: Assignment, monkeypatc
 
     monkeypatch.setattr(worker, "train_side_by_side", train)
     events: list[Event] = []
-    carry_out(assignment, load, events.append)
+    carry_out(assignment, load_data_set, events.append)
     assert events == [Event("begins", 0), Event("ends", 0)]
 
 
@@ -89,7 +89,7 @@ def test_a_gpu_that_no_longer_works_ends_the_process(assignment: Assignment, mon
     monkeypatch.setattr(worker, "train_side_by_side", train)
     says = "CUDA error: an illegal memory access was encountered"
     with pytest.raises(SystemExit, match="rkcnn: CUDA error: an illegal memory access"):
-        carry_out(assignment, load, lambda event: None)
+        carry_out(assignment, load_data_set, lambda event: None)
     says = "CUDA out of memory. Tried to allocate 2 GiB"
     assert [event.kind for event in outcomes(assignment)] == ["fails"] * 4
 

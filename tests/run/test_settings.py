@@ -89,7 +89,7 @@ def test_names_have_the_options_of_own_images() -> None:
 def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run on 28 x 28 digits of 10 classes, the folder that others start from."""
     out = tmp_path_factory.mktemp("start")
-    train("RKCNN-R-2@k=4", "mnist-mini", "smoke", changes={"most_steps": 2}, out=out)
+    train("RKCNN-R-2@k=4", "mnist-mini", "smoke", changes={"max_steps_per_epoch": 2}, out=out)
     return next(out.rglob(WEIGHTS)).parent
 
 
@@ -100,7 +100,7 @@ def write_npz(folder: Path, classes: int = 3, channels: int = 1) -> str:
 
 
 def go(start: Path, out: Path, data: str, **changes: Any) -> Result:
-    settings = {"changes": {"epochs": 1, "most_steps": 1, "lr": 0.0, **changes}, "init_from": start}
+    settings = {"changes": {"epochs": 1, "max_steps_per_epoch": 1, "lr": 0.0, **changes}, "init_from": start}
     (result,) = train(None, data, out=out, own=OwnOptions(split=0.2), **settings)  # type: ignore[arg-type]
     return result
 

@@ -350,8 +350,8 @@ def test_a_run_that_goes_on_has_its_whole_time_and_says_whose_source(
     assert "1 of its epochs were computed by a different version of the code" in count.notes[0]
     here = current_source()
     assert result.stretches == (
-        Stretch(commit="abc", source="0123456789abcdef", rule=1, epochs=1),
-        Stretch(commit=here.commit, source=here.source, rule=2, epochs=2),
+        Stretch(commit="abc", source="0123456789abcdef", hash_version=1, epochs=1),
+        Stretch(commit=here.commit, source=here.source, hash_version=2, epochs=2),
     )
     assert result.images_per_second == pytest.approx(1200 / sum(epoch.seconds for epoch in result.epochs))
 

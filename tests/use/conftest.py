@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rkcnn.data.images import Images
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.use.result import TrainingResult
 from rkcnn.use.train import train
 
@@ -15,7 +15,7 @@ Arrays = tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 @pytest.fixture(scope="session")
 def digits() -> tuple[Images, Images]:
-    return load("mnist-mini")
+    return load_data_set("mnist-mini")
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,9 @@ def test_a_run_is_described_and_followed(arrays: Arrays, tmp_path: Path, capsys:
     assert lines[3] == "device    cpu, fp32, eager"
     last = result.epochs[-1]
     (said,) = (line for line in lines if line.startswith("epoch 2/2"))
-    assert said.startswith(f"epoch 2/2  loss {last.loss:.4f}  train error {100 * last.error:.2f} %  test error ")
+    assert said.startswith(
+        f"epoch 2/2  loss {last.loss:.4f}  train error {100 * last.training_error:.2f} %  test error "
+    )
     assert said.endswith("  0:00 left")
     assert lines[-1] == f"test error {percent(result.error)}, in {result.folder}"
 

@@ -36,7 +36,7 @@ def test_arrays_are_trained_on(trained: TrainingResult) -> None:
 
 
 def test_images_and_validation_are_trained_on(digits: tuple[Images, Images], tmp_path: Path) -> None:
-    settings = {**TINY, "most_steps": 2, "out": tmp_path}
+    settings = {**TINY, "max_steps_per_epoch": 2, "out": tmp_path}
     named = train("ResNet@k=4", "mnist-mini", **settings)
     given = train("ResNet@k=4", digits, **settings, again=True)
     assert (given.run, given.epochs[0].loss) == (named.run, named.epochs[0].loss)
@@ -65,7 +65,7 @@ def test_the_keywords_are_the_fields_of_a_recipe() -> None:
 
 
 def test_a_recipe_may_be_given_as_such(arrays: Arrays, tmp_path: Path) -> None:
-    mine = replace(RECIPES["mini"], name="mine", epochs=1, batch=50, most_steps=1)
+    mine = replace(RECIPES["mini"], name="mine", epochs=1, batch=50, max_steps_per_epoch=1)
     assert train("ResNet@k=4", arrays, recipe=mine, progress=False, out=tmp_path).run.recipe == mine
     assert check_changes({"epochs": np.int64(3)}) == {"epochs": 3}
 

@@ -71,11 +71,11 @@ def get(
     name
         A name of `rkcnn data list`, folder:PATH or npz:PATH.
     """
-    from rkcnn.data.load import load
+    from rkcnn.data.load import load_data_set
     from rkcnn.data.progress import Progress
 
     with _stoppable("the same command continues where it stopped"):
-        train, test = load(name, sources, own, Progress(sys.stderr))
+        train, test = load_data_set(name, sources, own, Progress(sys.stderr))
         for images in (train, test):
             try:
                 images.check()
@@ -114,11 +114,11 @@ def show(
         Number of images set apart from the training set, by a fixed permutation.
     """
     from rkcnn.data.contact_sheet import describe, draw_sheet, save_sheet
-    from rkcnn.data.load import load
+    from rkcnn.data.load import load_data_set
     from rkcnn.data.progress import Progress
 
     with _stoppable("nothing was written"):
-        train, test = load(name, sources, own, Progress(sys.stderr))
+        train, test = load_data_set(name, sources, own, Progress(sys.stderr))
         parts = {"train": train, "test": test}
         if validation:
             parts["train"], parts["validation"] = train.split(validation)

@@ -180,8 +180,8 @@ def save_pictures(metrics: Metrics, images: Images, network: str, folder: Path) 
         paths += save_figure(draw_confusion(metrics.confusion, images.classes, title), folder / "confusion")
     except ImportError:
         notes.append("no confusion matrix drawn: matplotlib is not installed here")
-    if metrics.worst:
-        chosen = [(mistake.image, _caption(mistake, images.classes)) for mistake in metrics.worst[:SHOWN_MISTAKES]]
+    if metrics.mistakes:
+        chosen = [(mistake.image, _caption(mistake, images.classes)) for mistake in metrics.mistakes[:SHOWN_MISTAKES]]
         about = f"the {len(chosen)} worst of {metrics.wrong} mistakes: class, predicted class, its probability"
         save_sheet(draw_chosen(images, chosen, [title, about]), folder / "mistakes.png")
         paths.append(folder / "mistakes.png")

@@ -203,7 +203,7 @@ def _train(
 ) -> dict[Run, str]:
     """Train the runs and show their progress; return those that failed, and why."""
     from rkcnn.cli.table_progress import TableProgress
-    from rkcnn.data.load import load
+    from rkcnn.data.load import load_data_set
     from rkcnn.data.progress import Progress
     from rkcnn.data.sets import find_set
     from rkcnn.fit.engine import check_engine
@@ -212,7 +212,7 @@ def _train(
     from rkcnn.run.side_by_side import Execution
 
     check_engine(engine)
-    training, _ = load(runs[0].data, sources, progress=Progress(sys.stderr))
+    training, _ = load_data_set(runs[0].data, sources, progress=Progress(sys.stderr))
     for spec in dict.fromkeys(run.spec for run in runs):
         check_network(spec, training)
     flops = {spec: count_flops(spec, find_set(runs[0].data)) for spec in {run.spec for run in runs}}

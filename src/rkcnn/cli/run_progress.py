@@ -143,7 +143,7 @@ class RunProgress(Observer):
             held_out = job.run.held_out
             error = "" if short else "error "
             parts.append(f"loss {last.loss:.4f}")
-            parts.append(f"train {error}{percent(last.error)}")
+            parts.append(f"train {error}{percent(last.training_error)}")
             parts.append(f"{held_out} {error}{percent(last.held_out_error)}")
         start = self._positions[job.run.seed][0]
         images = now.images - start.images

@@ -21,7 +21,7 @@ from rkcnn.data.sets import DataSet, find_set
 from rkcnn.error import InputError
 
 
-def load(
+def load_data_set(
     name: str, sources: Sources | None = None, own: OwnOptions | None = None, progress: Progress | None = None
 ) -> tuple[Images, Images]:
     """Return the training set and the test set of a name in `SETS`, of `folder:PATH` or of `npz:PATH`.

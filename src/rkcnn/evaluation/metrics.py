@@ -37,11 +37,11 @@ class Metrics:
     confusion: tuple[tuple[int, ...], ...]  # [i][j] counts images of class i taken for class j
     nll: float  # mean negative log-likelihood
     ece: float  # expected calibration error
-    worst: tuple[Mistake, ...] = field(repr=False)  # all mistakes, those with the highest probability first
+    mistakes: tuple[Mistake, ...] = field(repr=False)  # all mistakes, those with the highest probability first
 
     def as_dict(self) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**values, "worst": [mistake._asdict() for mistake in self.worst]}
+        return {**values, "mistakes": [mistake._asdict() for mistake in self.mistakes]}
 
 
 def measure(logits: Tensor, labels: Tensor, classes: int) -> Metrics:
@@ -70,7 +70,7 @@ def measure(logits: Tensor, labels: Tensor, classes: int) -> Metrics:
         confusion=tuple(tuple(row) for row in confusion.tolist()),
         nll=float(F.cross_entropy(logits, labels)),
         ece=calibration_error(probability, right),
-        worst=tuple(Mistake(i, int(labels[i]), int(predicted[i]), float(probability[i])) for i in mistaken.tolist()),
+        mistakes=tuple(Mistake(i, int(labels[i]), int(predicted[i]), float(probability[i])) for i in mistaken.tolist()),
     )
 
 

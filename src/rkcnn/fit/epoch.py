@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TrainingEpoch:
-    """The numbers of one epoch: `error` is the share of wrong answers, `loss` the mean over the images.
+    """The numbers of one epoch: `training_error` is the share of wrong answers, `loss` the mean over the images.
 
     `seconds` counts the training steps alone, without evaluations and checkpoints.
     """
 
     number: int  # counted from 0
     loss: float
-    error: float
+    training_error: float
     lr: float  # learning rate of the last step
     images: int = 0  # of all ranks together
     seconds: float = 0.0

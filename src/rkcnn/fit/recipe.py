@@ -14,7 +14,7 @@ OWN_EPOCHS = (15, 200)  # the fewest and the most of the recipe `own`
 
 CHOICES = {
     "schedule": ("steps", "triangle"),
-    "init": ("frame", "torch", "he"),
+    "init": ("paper", "torch", "he"),
     "precision": ("fp32", "tf32", "bf16"),
 }
 
@@ -43,11 +43,11 @@ class Recipe:
     flip: bool = False
     cutout: int = 0
     drop_last: bool = False
-    init: str = "frame"  # frame: torch's defaults for one period, He and Xavier for several
-    average: float = 0.0  # decay of a running average of the weights, which is then evaluated; 0: none
+    init: str = "paper"  # paper: torch's defaults for one period, He and Xavier for several
+    ema_decay: float = 0.0  # decay of a running average of the weights, which is then evaluated; 0: none
     precision: str = "fp32"
     sync_norm: bool = False  # batch norm uses the batch of all ranks, not each rank's share of it
-    most_steps: int = 0  # the most steps of an epoch; 0: as many as the data has
+    max_steps_per_epoch: int = 0  # the most steps of an epoch; 0: as many as the data has
     recompute_norms: bool = False  # evaluate with batch norm statistics computed anew from training images
     weigh_classes: bool = False  # weigh the loss of an image by 1 / (images of its class), with a mean of 1
     head_only: bool = False  # train the classifier alone; all other weights and the norms' statistics stay
@@ -58,8 +58,8 @@ class Recipe:
             if (value := getattr(self, name)) not in choices:
                 raise InputError(f"recipe {self.name}: {name}={value} given; it is one of {', '.join(choices)}")
         counts = {"epochs": 1e6, "batch": 1e7}
-        amounts = {"lr": 1e4, "weight_decay": 1e3, "padding": 1e3, "cutout": 1e4, "most_steps": 1e9}
-        shares = {"peak": 0.999, "momentum": 1, "label_smoothing": 1, "dropout": 0.999, "average": 0.999999}
+        amounts = {"lr": 1e4, "weight_decay": 1e3, "padding": 1e3, "cutout": 1e4, "max_steps_per_epoch": 1e9}
+        shares = {"peak": 0.999, "momentum": 1, "label_smoothing": 1, "dropout": 0.999, "ema_decay": 0.999999}
         for name, high in (counts | amounts | shares).items():
             low, value = int(name in counts), getattr(self, name)
             if not isfinite(value) or not low <= value <= high:
@@ -223,7 +223,7 @@ def smoke() -> Recipe:
     rkcnn train RKCNN-R-2@k=32 --data mnist-mini --recipe smoke
     A few seconds; 75 to 90 % of the answers are wrong.
     """
-    return Recipe("smoke", epochs=1, batch=32, lr=0.1, padding=4, drop_last=True, most_steps=40)
+    return Recipe("smoke", epochs=1, batch=32, lr=0.1, padding=4, drop_last=True, max_steps_per_epoch=40)
 
 
 _ALL = (paper_mnist(), paper_cifar(), paper_svhn(), mini(), fast_mnist(), fast_cifar(), fast_svhn(), own(), smoke())

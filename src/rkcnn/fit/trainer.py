@@ -59,7 +59,7 @@ class Trainer:
         self.loss: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = self.forward  # or its compiled form
         self.class_weights = _weigh_classes(images).to(device) if recipe.weigh_classes else None
         self.sgd = SGD(self.trained.values(), recipe.momentum, recipe.nesterov, recipe.weight_decay)
-        self.averaged = [p.detach().clone() for p in self.trained.values()] if recipe.average else []
+        self.averaged = [p.detach().clone() for p in self.trained.values()] if recipe.ema_decay else []
         self.epoch = self.step = 0
         self.seconds = 0.0  # of training steps in this epoch so far
         periods = [module for module in self.network.modules() if isinstance(module, Period)]
@@ -72,7 +72,7 @@ class Trainer:
     @property
     def steps(self) -> int:
         """The number of steps in an epoch."""
-        return min(len(self.batches), self.recipe.most_steps or len(self.batches))
+        return min(len(self.batches), self.recipe.max_steps_per_epoch or len(self.batches))
 
     @property
     def finished(self) -> bool:
@@ -131,7 +131,7 @@ class Trainer:
         self.sgd.step(self.lr)
         with torch.no_grad():
             if self.averaged:
-                torch._foreach_lerp_(self.averaged, list(self.trained.values()), 1 - self.recipe.average)
+                torch._foreach_lerp_(self.averaged, list(self.trained.values()), 1 - self.recipe.ema_decay)
             self.totals[:3] += self.ranks.sum(facts)
             self.totals[3] += self.totals[0].isfinite()
 

@@ -12,17 +12,17 @@ from rkcnn.model.published.network import Published
 from rkcnn.model.published.originals import ORIGINALS, find_original
 from rkcnn.model.spec import parse
 
-INITS = ("frame", "torch", "he")
+INITS = ("paper", "torch", "he")
 LARGEST = 1_000_000  # classes, and channels of an image
 
 
 def create_model(
-    name: str, classes: int = 10, channels: int = 3, dropout: float = 0.0, init: str = "frame"
+    name: str, classes: int = 10, channels: int = 3, dropout: float = 0.0, init: str = "paper"
 ) -> Network | Published:
     """Build a network by its name, as in RKCNN-I-2_2_2@k=120, with fresh weights from torch's random generator.
 
     `channels` are those of an image. `dropout` (0.2 on SVHN) follows every convolution of the blocks and transitions.
-    `init` chooses the initial weights: `frame` is torch's default for networks of one period, He's and Xavier's rules
+    `init` chooses the initial weights: `paper` is torch's default for networks of one period, He's and Xavier's rules
     for several periods and for the published originals; `torch` or `he` is one of them for all.
     """
     if not (1 <= classes <= LARGEST and 1 <= channels <= LARGEST):
@@ -50,14 +50,14 @@ def create_model(
     return network
 
 
-def initialise(network: nn.Module, how: str = "frame") -> None:
+def initialise(network: nn.Module, how: str = "paper") -> None:
     """Draw He's and Xavier's initial weights, or keep torch's, which are drawn already (docs/spec.md, 5).
 
     Convolutions come from N(0, 2 / fan-in), linear layers from Xavier's rule with zero bias. Norms (1, 0) and
     convolution biases keep torch's defaults: the authors' convolutions have no bias.
     """
     one_period = isinstance(network, Network) and network.spec.periods == 1
-    if how == "torch" or (how == "frame" and one_period):
+    if how == "torch" or (how == "paper" and one_period):
         return
     for module in network.modules():
         if any(weight.is_meta for weight in module.parameters(recurse=False)):

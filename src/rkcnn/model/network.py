@@ -50,12 +50,12 @@ class Network(nn.Module):
         periods: list[Period] = [build(spec, i, inside) for i in range(spec.periods)]
         self.periods = nn.ModuleList(periods)
         self.transitions = nn.ModuleList(
-            Transition(period.onward, width, around, bool(spec.attention))
+            Transition(period.transition_channels, width, around, bool(spec.attention))
             for period, width in zip(periods, k[1:], strict=False)
         )
         read = periods if spec.multiscale else periods[-1:]
-        self.readouts = nn.ModuleList(Readout(around.norm(period.readout)) for period in read)
-        self.classifier = nn.Linear(sum(period.readout for period in read), classes)
+        self.readouts = nn.ModuleList(Readout(around.norm(period.classifier_channels)) for period in read)
+        self.classifier = nn.Linear(sum(period.classifier_channels for period in read), classes)
 
     @property
     def smallest(self) -> int:
@@ -93,7 +93,7 @@ class Network(nn.Module):
                 Trajectory([y, *(s.y for s in steps)], [s.e for s in steps], [s.x for s in steps], [0.0, *times])
             )
             if i < len(self.transitions):
-                onward, _ = period.ends(found[-1].y[-1], steps[-1].e if steps else ())
+                onward, _ = period.outputs(found[-1].y[-1], steps[-1].e if steps else ())
                 y = self.transitions[i](onward)
         return found
 

@@ -37,14 +37,14 @@ class PaperSolveCost(NamedTuple):
 
 
 class Period(nn.Module):
-    """What happens between two changes of resolution: y -> (onward, readout).
+    """What happens between two changes of resolution: y -> (what goes on to the transition, what the classifier reads).
 
     A subclass takes (spec, index of the period, layers) and implements `walk`. Its last state goes to the transition
-    and to the classifier; override `ends` to change that.
+    and to the classifier; override `outputs` to change that.
     """
 
-    onward: int  # channels to the transition
-    readout: int  # channels to the postprocessor
+    transition_channels: int  # of what goes on to the transition
+    classifier_channels: int  # of what the classifier reads
     unit: str = "f"  # what `evaluations` counts: evaluations of f, or stage networks
     evaluations: int = 0  # for one image; the least where the number depends on the data
     exact: bool = True  # whether `evaluations` is the same for all data
@@ -53,24 +53,24 @@ class Period(nn.Module):
     solver_stats: SolverStats | None = None
     part_titles: ClassVar[Mapping[str, str]] = {}  # of submodules, where `outline.TITLES` has none or others
 
-    def __init__(self, onward: int, readout: int | None = None) -> None:
+    def __init__(self, transition_channels: int, classifier_channels: int | None = None) -> None:
         super().__init__()
-        self.onward = onward
-        self.readout = onward if readout is None else readout
+        self.transition_channels = transition_channels
+        self.classifier_channels = transition_channels if classifier_channels is None else classifier_channels
 
     def walk(self, y: Tensor) -> Iterator[TimeStep]:
         """Yield the time-steps from y on."""
         raise NotImplementedError
 
-    def ends(self, last: Tensor, e: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        """Return what goes onward and what is read out, given the last state and the last increments."""
+    def outputs(self, last: Tensor, e: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        """Return what goes on to the transition and what the classifier reads, given the last state and increments."""
         return last, last
 
     def forward(self, y: Tensor) -> tuple[Tensor, Tensor]:
         e: tuple[Tensor, ...] = ()
         for step in self.walk(y):
             y, e = step.y, step.e
-        return self.ends(y, e)
+        return self.outputs(y, e)
 
     @classmethod
     def draw_step(cls, spec: ModelSpec, diagram: Diagram) -> None:

@@ -14,7 +14,7 @@ from rkcnn.run_folder import MEMORY
 
 _FIELDS: Kinds = {
     **dict.fromkeys(("spec", "data", "counted", "gpu", "source"), str),
-    **dict.fromkeys(("classes", "driver_bytes", "reserved_bytes", "allocated_bytes", "rule"), int),
+    **dict.fromkeys(("classes", "driver_bytes", "reserved_bytes", "allocated_bytes", "hash_version"), int),
     "shape": list,
     "versions": dict,
     "commit": (str, type(None)),
@@ -37,7 +37,7 @@ class Memory:
     versions: dict[str, str]  # rkcnn, torch, python, driver
     commit: str | None
     source: str  # the hash of the code that measured
-    rule: int  # that the hash was made by
+    hash_version: int  # that the hash was made by
 
     def above(self, other: Memory) -> int | None:
         """Return how many bytes more than another network it takes; None if they were not measured alike."""

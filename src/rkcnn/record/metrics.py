@@ -29,7 +29,7 @@ def list_metrics(run: Run, epochs: Iterable[Epoch]) -> Iterator[Metrics]:
             "step": step,
             "epoch": epoch.number + 1,
             "train/loss": epoch.loss,
-            "train/error": epoch.error,
+            "train/error": epoch.training_error,
             f"{run.held_out}/error": epoch.held_out_error,
             "lr": epoch.lr,
             "seconds": epoch.seconds,

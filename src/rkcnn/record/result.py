@@ -27,10 +27,10 @@ _RUN_FIELDS: Kinds = {"data": str, "spec": str, "recipe": dict, "seed": int}
 _RECIPE_FIELDS: Kinds = {"name": str, "epochs": int, "precision": str}
 _EPOCH_FIELDS: Kinds = {
     "number": int,
-    **dict.fromkeys(("loss", "error", "lr", "held_out_error", "seconds"), _NUMBER),
+    **dict.fromkeys(("loss", "training_error", "lr", "held_out_error", "seconds"), _NUMBER),
     "images": int,
 }
-_STRETCH_FIELDS: Kinds = {"epochs": int, "commit": _TEXT_OR_NONE, "source": str, "rule": int}
+_STRETCH_FIELDS: Kinds = {"epochs": int, "commit": _TEXT_OR_NONE, "source": str, "hash_version": int}
 _RESULT_FIELDS: Kinds = {
     **dict.fromkeys(("status", "engine", "engine_note"), str),
     **dict.fromkeys(("run", "data", "versions", "machine"), dict),

@@ -38,7 +38,7 @@ class Source:
 
     commit: str | None  # with + if files were changed after it; None where it is not known
     source: str  # the hash
-    rule: int  # that the hash was made by
+    hash_version: int  # that the hash was made by
 
 
 class Equivalence(NamedTuple):

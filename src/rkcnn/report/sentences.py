@@ -54,7 +54,7 @@ def title(results: ResultTable) -> str:
 def preset_warning(results: ResultTable) -> str:
     """Return the warning that belongs to every number of a fast or smoke table; empty for the paper's recipe."""
     if results.preset == "smoke":
-        return f"SMOKE: {results.recipe.most_steps} steps on {results.data}; says nothing about accuracy"
+        return f"SMOKE: {results.recipe.max_steps_per_epoch} steps on {results.data}; says nothing about accuracy"
     if results.preset == "fast" and results.table:
         recipe, paper = results.recipe, find_recipe(results.table.recipe_at("paper"))
         return f"FAST: {recipe.epochs} epochs by {recipe.name}, the paper has {paper.epochs}; not the paper's recipe"

@@ -38,7 +38,7 @@ def training_flops(run: Run, flops: int) -> float:
     """
     data, recipe = find_set(run.data), run.recipe
     steps = data.train.images // recipe.batch if recipe.drop_last else -(-data.train.images // recipe.batch)
-    steps = min(steps, recipe.most_steps or steps)
+    steps = min(steps, recipe.max_steps_per_epoch or steps)
     return float(flops) * recipe.epochs * (3 * steps * recipe.batch + data.test.images)
 
 

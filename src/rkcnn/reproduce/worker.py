@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rkcnn.data.images import Images
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.data.options import Sources
 from rkcnn.disk import FolderLocked
 from rkcnn.error import InputError
@@ -122,7 +122,7 @@ def main() -> None:
     def load_images(name: str, sources: Sources) -> tuple[Images, Images]:
         if (name, sources) not in loaded:
             loaded.clear()  # hold one data set at a time
-            loaded[name, sources] = load(name, sources)
+            loaded[name, sources] = load_data_set(name, sources)
         return loaded[name, sources]
 
     def report(event: Event) -> None:

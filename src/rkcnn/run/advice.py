@@ -40,11 +40,11 @@ def advise_before(training: Images, trainer: Trainer) -> list[str]:
 def advise_after(result: Result) -> list[str]:
     """Return that a finished run has learned nothing, and what to change; nothing of runs that are cut short."""
     recipe, chance = result.run.recipe, result.data.get("constant_error")
-    if result.error is None or not chance or recipe.most_steps or result.error < NEAR_CHANCE * chance:
+    if result.error is None or not chance or recipe.max_steps_per_epoch or result.error < NEAR_CHANCE * chance:
         return []
     about = f"this is about chance: always giving the same class errs in {100 * chance:.2f} %"
     steps = sum(epoch.images for epoch in result.epochs) // recipe.batch
-    if result.epochs and result.epochs[-1].error < NEAR_CHANCE * chance:
+    if result.epochs and result.epochs[-1].training_error < NEAR_CHANCE * chance:
         return [f"{about}, though the training images are learned; more images, or larger ones (`size=64`), may help"]
     if steps < FEWEST_STEPS:
         enough = -(-FEWEST_STEPS * recipe.epochs // max(steps, 1))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.data.progress import Progress
 from rkcnn.fit.recipe import Recipe
@@ -47,7 +47,7 @@ def train(
     """
     own = own or OwnOptions()
     own = replace(own, size=own.size if own.size is not None else size_of(init_from, data))
-    training, test = load(data, sources, own, progress)
+    training, test = load_data_set(data, sources, own, progress)
     if validation:
         training, test = training.split(validation)
     chosen = choose(Settings(spec, recipe, changes or {}, init_from), training, test)

@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from rkcnn.data.images import Images
-from rkcnn.data.load import load as load_named
+from rkcnn.data.load import load_data_set
 from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.data.progress import Progress
 from rkcnn.error import InputError
@@ -100,7 +100,7 @@ def load_tested_images(
             "the run was tested with arrays, and its record doesn't hold them; evaluate it from Python with "
             "data=(x, y), or name a data set"
         )
-    training, images = load_named(name, sources, _override(result.data.get("own", {}), own), progress)
+    training, images = load_data_set(name, sources, _override(result.data.get("own", {}), own), progress)
     if held_out:
         _, images = training.split(held_out)
     if not was_tested_with(result, images):
@@ -136,7 +136,7 @@ def load_other_images(
         known = result.data.get("own", {})
     elif name.startswith("folder:") and height == width:
         known = {"size": height}
-    return load_named(name, sources, _override(known, own), progress)[1]
+    return load_data_set(name, sources, _override(known, own), progress)[1]
 
 
 def _override(known: dict[str, Any], own: OwnOptions | None) -> OwnOptions:

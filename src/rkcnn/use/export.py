@@ -21,7 +21,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
-from rkcnn.data.load import load as load_named
+from rkcnn.data.load import load_data_set
 from rkcnn.data.options import Sources
 from rkcnn.disk import write_atomically, writing_to
 from rkcnn.error import InputError, did_you_mean
@@ -131,7 +131,7 @@ def find_real_images(classifier: Classifier) -> tuple[Tensor, str]:
             raise InputError("no record names the images")
         images = load_tested_images(classifier.result, Sources(offline=True))
     except InputError:  # arrays, files that have moved, a set that is not on this machine
-        images = load_named("mnist-mini")[1]
+        images = load_data_set("mnist-mini")[1]
     chosen = torch.linspace(0, len(images) - 1, min(CHECKED, len(images))).long()  # a folder is sorted by class
     pixels = images.pixels[chosen]
     if pixels.shape[1:] != (classifier.channels, *classifier.size):

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from rkcnn.data.images import Images
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.data.options import OwnOptions
 from rkcnn.data.own_images import choose_share
 from rkcnn.data.progress import Progress
@@ -54,7 +54,7 @@ def load_images(
     """
     if isinstance(data, str):
         own = OwnOptions(size, split, skip_bad, keys=keys)
-        return load(data, own=own, progress=Progress(sys.stderr if progress else None))
+        return load_data_set(data, own=own, progress=Progress(sys.stderr if progress else None))
     if not isinstance(data, (tuple, list)) or len(data) != 2:
         raise InputError(f"data of type {type(data).__name__} given; give {FORMS}")
     given = "Images" if isinstance(data[0], Images) else "arrays"

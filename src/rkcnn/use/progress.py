@@ -47,7 +47,8 @@ class PrintedProgress(Observer):
         total, done = job.run.recipe.epochs, epoch.number + 1
         left = (time.monotonic() - self._began) / max(done - self._epochs_before, 1) * (total - done)
         print(
-            f"epoch {done:{len(str(total))}}/{total}  loss {epoch.loss:.4f}  train error {percent(epoch.error)}  "
+            f"epoch {done:{len(str(total))}}/{total}  loss {epoch.loss:.4f}  "
+            f"train error {percent(epoch.training_error)}  "
             f"{job.run.held_out} error {percent(epoch.held_out_error)}  {clock(left)} left",
             flush=True,
         )

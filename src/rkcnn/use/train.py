@@ -36,10 +36,10 @@ class RecipeFields(TypedDict, total=False):
     cutout: int
     drop_last: bool
     init: str
-    average: float
+    ema_decay: float
     precision: str
     sync_norm: bool
-    most_steps: int
+    max_steps_per_epoch: int
     recompute_norms: bool
     initial_weights: str
 

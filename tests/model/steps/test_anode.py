@@ -17,6 +17,6 @@ def test_zeros_are_appended_and_all_channels_go_on() -> None:
     period = Anode(parse("ANODE@k=8,p=3"), 0, Layers("gn"))
     y = torch.randn(2, 8, 5, 5)
     onward, _ = period(y)
-    assert (period.onward, period.readout, onward.shape[1]) == (11, 11, 11)
+    assert (period.transition_channels, period.classifier_channels, onward.shape[1]) == (11, 11, 11)
     (expected,) = explicit(period.f, F.pad(y, (0, 0, 0, 0, 0, 3)), rk4_38)
     assert torch.equal(onward, expected.y)

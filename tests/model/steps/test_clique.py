@@ -44,4 +44,4 @@ def test_two_phases_with_one_set_of_weights() -> None:
     onward, readout = block(y)
     torch.testing.assert_close(onward, torch.cat([x[1], x[2], x[3]], 1))
     torch.testing.assert_close(readout, torch.cat([y, x[1], x[2], x[3]], 1))
-    assert (block.onward, block.readout, block.evaluations) == (12, 16, 6)
+    assert (block.transition_channels, block.classifier_channels, block.evaluations) == (12, 16, 6)

@@ -13,7 +13,7 @@ def test_everything_goes_on_and_is_read_out() -> None:
     block = DenseNet(parse("DenseNet-3@k=8"), 0, Layers("bn"))
     y = torch.randn(2, 8, 5, 5)
     onward, readout = block(y)
-    assert (block.onward, block.readout, block.evaluations) == (32, 32, 3)
+    assert (block.transition_channels, block.classifier_channels, block.evaluations) == (32, 32, 3)
     assert onward is readout
     assert onward.shape[1] == 32
     assert torch.equal(onward[:, :8], y)

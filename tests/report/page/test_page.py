@@ -159,7 +159,7 @@ def test_smoke_has_a_banner_and_the_paper_has_none(text: str) -> None:
 @pytest.mark.usefixtures("no_plots")
 def test_whatever_stands_in_a_record_is_text(tmp_path: Path) -> None:
     seen = look(tmp_path)
-    evil = Stretch(commit=EVIL, source=EVIL, rule=2, epochs=3)
+    evil = Stretch(commit=EVIL, source=EVIL, hash_version=2, epochs=3)
     rows = tuple(
         replace(
             row,

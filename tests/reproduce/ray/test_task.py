@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.disk import lock_folder
 from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.run import Run
@@ -39,7 +39,7 @@ def test_a_task_as_values(store: Path | None) -> None:
 
 
 def test_images_as_values() -> None:
-    for images in load("mnist-mini"):
+    for images in load_data_set("mnist-mini"):
         values = images_to_values(images)
         values["pixels"].flags.writeable = False  # as Ray's object store gives it
         again = images_from_values(values)
@@ -51,7 +51,7 @@ def test_images_as_values() -> None:
 
 def test_after_a_damaged_checkpoint_it_sends_what_it_makes(tmp_path: Path) -> None:
     """And not the damaged one again and again, which is named later than all that it makes until there."""
-    run = Run("mnist-mini", "Identity@k=4", find_recipe("smoke", {"most_steps": "4"}), 0)
+    run = Run("mnist-mini", "Identity@k=4", find_recipe("smoke", {"max_steps_per_epoch": "4"}), 0)
     task = Task(0, run, "cpu", "eager", 0.0, 1, None)
     execution = Execution(tmp_path, "cpu", "eager", checkpoint_interval=0.0)
     sent: list[Files] = []
@@ -62,7 +62,7 @@ def test_after_a_damaged_checkpoint_it_sends_what_it_makes(tmp_path: Path) -> No
             if len(sent) == 4:
                 raise KeyboardInterrupt
 
-    images = load("mnist-mini")
+    images = load_data_set("mnist-mini")
     with pytest.raises(KeyboardInterrupt):
         train_side_by_side([run], *images, execution, Stopping(task, lambda event: None, sent.append))
     (tmp_path / run.folder / "checkpoint-00000-000003.safetensors").write_bytes(b"")

@@ -32,7 +32,7 @@ class CliqueNet(Period):
         x, e = self.step(y)
         yield TimeStep(torch.cat([y, *e], 1), tuple(e), tuple(x))
 
-    def ends(self, last: Tensor, e: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+    def outputs(self, last: Tensor, e: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         return torch.cat(e, 1), last
 
     @classmethod

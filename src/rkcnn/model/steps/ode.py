@@ -56,8 +56,8 @@ class OdePeriod(Period):
 
     reads_time: ClassVar[bool] = True  # whether f depends on t
 
-    def __init__(self, spec: ModelSpec, index: int, f: nn.Module, onward: int) -> None:
-        super().__init__(onward)
+    def __init__(self, spec: ModelSpec, index: int, f: nn.Module, width: int) -> None:
+        super().__init__(width)
         self.f = f
         self.solver = Solver.of(spec, index)
         self.evaluations = self.solver.least_evaluations

@@ -93,7 +93,7 @@ class RKCNN(Period):
                     y = y + increment
             yield TimeStep(y, tuple(e), tuple(x))
 
-    def ends(self, last: Tensor, e: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+    def outputs(self, last: Tensor, e: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         """With merge=concat, -I and -R end as a clique block ({e} goes on), -E as a dense block ({y, e} does)."""
         return (torch.cat(e, 1) if self.concatenates and self.refines else last), last
 

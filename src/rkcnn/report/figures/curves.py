@@ -31,7 +31,7 @@ def draw_curves(result: Result) -> Figure:
         axes.xaxis.get_major_locator().set_params(integer=True)
     numbers = [epoch.number + 1 for epoch in epochs]
     held = run.held_out
-    learnt = [100 * epoch.error for epoch in epochs]
+    learnt = [100 * epoch.training_error for epoch in epochs]
     tested = [100 * epoch.held_out_error for epoch in epochs]
     dot = "." if len(epochs) == 1 else ""  # a line of one point can't be seen
     errors.plot(numbers, learnt, color=ORANGE, marker=dot, linestyle="--", linewidth=1.4, label="training")

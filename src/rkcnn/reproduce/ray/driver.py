@@ -8,7 +8,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from rkcnn.data.load import load
+from rkcnn.data.load import load_data_set
 from rkcnn.data.options import Sources
 from rkcnn.disk import FolderLocked, lock_folder
 from rkcnn.error import InputError
@@ -105,7 +105,7 @@ class Driver:
         """Train the runs and yield their events, until each has ended or failed."""
         for data in dict.fromkeys(run.data for run in self._runs.values()):
             # Through the object store: no machine needs the files, and the processes of a machine share one copy.
-            training, test = (self._ray.put(images_to_values(images)) for images in load(data, sources))
+            training, test = (self._ray.put(images_to_values(images)) for images in load_data_set(data, sources))
             self._images[data] = training, test
         try:
             for index in self._runs:
