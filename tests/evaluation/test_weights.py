@@ -54,6 +54,14 @@ def test_a_file_of_another_kind(tmp_path: Path, name: str, metadata: dict[str, s
         read_weights(write(tmp_path / name, nn.Linear(2, 2), metadata))
 
 
+def test_a_family_that_is_not_registered_here(tmp_path: Path) -> None:
+    described = NetworkDescription("Mine@k=4", 1, (28, 28), ("a", "b"), (0.5,), (0.25,)).as_metadata()
+    with pytest.raises(
+        InputError, match=r"holds Mine@k=4, which can't be built here: no family 'Mine'.*rkcnn\.register"
+    ):
+        read_weights(write(tmp_path / "w.safetensors", nn.Linear(2, 2), described))
+
+
 @pytest.mark.parametrize("named", ["ResNet@k=8", "RKCNN-R-2@k=4"])
 def test_weights_of_another_network(tmp_path: Path, digits: Images, named: str) -> None:
     path = write(

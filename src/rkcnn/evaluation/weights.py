@@ -77,6 +77,11 @@ def read_weights(path: Path) -> tuple[nn.Module, NetworkDescription]:
         values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
         description = NetworkDescription(**values)
         network = create_model(description.network, len(description.classes), description.channels)
+    except InputError as error:
+        raise InputError(
+            f"{path} holds {description.network}, which can't be built here: {error}; a family from outside the "
+            "package must be registered first, from Python (rkcnn.register)"
+        ) from None
     except (ValueError, TypeError, AttributeError) as error:
         raise InputError(f"{path} doesn't say which network it holds: {error}") from None
     try:

@@ -184,7 +184,7 @@ def _write(value: object) -> str:
             return "on" if value else "off"
         case tuple():
             return "_".join(map(str, value)) or "none"
-    return str(value)
+    return str(value) or "none"
 
 
 def _describe_use(description: NetworkDescription, name: str) -> str:
