@@ -27,25 +27,25 @@ class Recipe:
     lr at the fraction `peak` of the run, and lowers it to 0 at the end.
     """
 
-    name: str
+    name: str  # of the recipe that it is, or was before fields were changed
     epochs: int
-    batch: int
-    lr: float
-    schedule: str = "steps"
-    milestones: tuple[int, ...] = ()
-    peak: float = 0.25
+    batch: int  # images of a step, on all ranks together
+    lr: float  # the highest learning rate
+    schedule: str = "steps"  # of the learning rate: steps or triangle
+    milestones: tuple[int, ...] = ()  # epochs after which the schedule `steps` divides lr by 10
+    peak: float = 0.25  # where the schedule `triangle` reaches lr, as a fraction of the run
     momentum: float = 0.9
-    nesterov: bool = False
+    nesterov: bool = False  # Nesterov's momentum
     weight_decay: float = 0.0  # on every parameter, also those of norms and biases
-    dropout: float = 0.0
-    label_smoothing: float = 0.0
-    padding: int = 0
-    flip: bool = False
-    cutout: int = 0
-    drop_last: bool = False
+    dropout: float = 0.0  # rate after each convolution of the network's blocks
+    label_smoothing: float = 0.0  # probability that is spread evenly over all classes
+    padding: int = 0  # black pixels on each side, from which an image of the old size is cropped at random
+    flip: bool = False  # mirror an image left to right, with probability 1/2
+    cutout: int = 0  # side, in pixels, of a random square that is blackened; 0: none
+    drop_last: bool = False  # leave out the last batch of an epoch if it is not full
     init: str = "paper"  # paper: torch's defaults for one period, He and Xavier for several
     ema_decay: float = 0.0  # decay of a running average of the weights, which is then evaluated; 0: none
-    precision: str = "fp32"
+    precision: str = "fp32"  # fp32, tf32 or bf16
     sync_norm: bool = False  # batch norm uses the batch of all ranks, not each rank's share of it
     max_steps_per_epoch: int = 0  # the most steps of an epoch; 0: as many as the data has
     recompute_norms: bool = False  # evaluate with batch norm statistics computed anew from training images

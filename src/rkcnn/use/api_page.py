@@ -116,7 +116,7 @@ def _describe_class(title: str, kind: type) -> str:
 
 
 def _own_fields(kind: type) -> dict[str, tuple[str, str]]:
-    """The fields of a class and its parents: name to type, and the comment or the text behind it in the source."""
+    """The fields of a class and its parents: name to type with its default, and the comment or text behind it."""
     if not (is_dataclass(kind) or issubclass(kind, tuple)):
         return {}
     wanted = {field.name for field in fields(kind)} if is_dataclass(kind) else set(getattr(kind, "_fields", ()))
@@ -138,7 +138,8 @@ def _read_fields(source: str) -> Iterator[tuple[str, tuple[str, str]]]:
             about = re.sub(r"^noqa: \w+( \(\w+\):? ?)?", "", about)
             if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
                 about = about or str(following.value.value)
-            yield node.target.id, (ast.unparse(node.annotation), about)
+            default = f" = {ast.unparse(node.value)}" if isinstance(node.value, ast.Constant | ast.Tuple) else ""
+            yield node.target.id, (ast.unparse(node.annotation) + default, " ".join(about.split()))
 
 
 def _methods(kind: type) -> Iterator[tuple[str, Any]]:
