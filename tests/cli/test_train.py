@@ -408,6 +408,11 @@ def make_empty(photos: Path) -> None:
         path.unlink()
 
 
+def remove_classes(photos: Path) -> None:
+    shutil.rmtree(photos)
+    photos.mkdir()
+
+
 def keep_one_cat(photos: Path) -> None:
     for path in sorted((photos / "cat").iterdir())[1:]:
         path.unlink()
@@ -423,7 +428,7 @@ def keep_five(photos: Path) -> None:
     [
         (shutil.rmtree, "is not a folder"),
         (make_empty, "cat: is a class with no image"),
-        (lambda photos: (make_empty(photos), [path.rmdir() for path in photos.iterdir()]), "has no subfolders"),
+        (remove_classes, "has no subfolders"),
         (keep_one_cat, "class cat has one image, and a split needs two or more"),
         (keep_five, "has 3 images to train on; give at least 10"),
         (lambda photos: shutil.rmtree(photos / "cat"), "has 1 class to train on"),

@@ -75,7 +75,7 @@ class Result:
     unconverged: float | None  # share of solves that did not converge
     engine: str  # that really ran: eager, compile or graph
     engine_note: str  # why it was not a faster one; empty where there is nothing to say
-    data: dict[str, Any]  # checksums, whether they are the published ones, class names, how own images were read
+    data: dict[str, Any]  # checksums, if they are as published, classes, options of own images, error of one answer
     versions: dict[str, str]
     machine: dict[str, Any]
     stretches: tuple[Stretch, ...]  # which code computed which epochs; the last one also wrote this result

@@ -54,7 +54,7 @@ def test_reads_medmnists_names_and_its_column_of_labels(held_out: str) -> None:
     }
     if held_out == "test":
         arrays["val_images"] = PIXELS[:3]
-    parts, classes = read(npz(**arrays))
+    parts, classes = read(npz(False, **arrays))
     assert (len(parts["train"].labels), parts["test"].labels.tolist(), classes) == (6, [0, 1], ("0", "1", "2"))
 
 
