@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from rkcnn.record.run import Run
 from rkcnn.report.any_runs import arrange_runs
 from rkcnn.report.page.page import write_page
 from rkcnn.report.report import TableReport, build_report
+from rkcnn.report.tables.csv import table_csv
 from rkcnn.report.tables.markdown import table_markdown
 from rkcnn.report.tables.text import table_text
 
@@ -135,6 +137,8 @@ def test_single_runs_have_a_difference_and_are_tested_image_by_image(tmp_path: P
     (sentence,) = part.conclusions
     assert "the difference is +8.00 points, without an interval" in sentence
     assert "13 images are wrong in the first alone, 5 in the second, uncorrected p 0.096" in sentence
+    (_, line) = csv.DictReader(table_csv(part).splitlines())
+    assert (line["difference"], line["low"], line["only_wrong"], line["mcnemar_p"]) == ("8.0000", "", "13", "0.0963")
     text = table_text(part)
     assert "No test over seeds: Mine@k=8 and another row need two finished runs each" in text
     assert " ".join(sentence.split()) in " ".join(text.split())

@@ -110,6 +110,11 @@ class TableReport:
         return tuple(pair for pair in self.pairs if pair.tested)
 
     @cached_property
+    def shown(self) -> tuple[Comparison, ...]:
+        """The comparisons that are listed: of runs that a user named also those of single runs, without an interval."""
+        return self.pairs if self.results.of_any_runs else self.comparisons
+
+    @cached_property
     def checks(self) -> tuple[tuple[CostCheck, CostCheck], ...]:
         """Parameters and FLOPs of each row beside the paper's."""
         return tuple(check_costs(self.results, row) for row in self.results.rows)
@@ -148,9 +153,8 @@ class TableReport:
 
     @cached_property
     def conclusions(self) -> tuple[str, ...]:
-        """One sentence for each comparison; of runs that a user named also for single runs, which show no spread."""
-        stated = self.pairs if self.results.of_any_runs else self.comparisons
-        return tuple(describe_comparison(comparison, self.results.decimals) for comparison in stated)
+        """One sentence for each of the comparisons that are shown."""
+        return tuple(describe_comparison(comparison, self.results.decimals) for comparison in self.shown)
 
     def figure(self, stem: str) -> Figure | None:
         """Return one figure by the stem of its file, drawn once; None where there is too little to draw."""

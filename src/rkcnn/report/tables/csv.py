@@ -18,7 +18,7 @@ Value = str | int | float | None
 def table_csv(part: TableReport) -> str:
     """Return the table: errors and differences in percent to four decimals, memory in MiB, an empty cell for none."""
     results = part.results
-    comparisons = {comparison.row.spec: comparison for comparison in part.comparisons}
+    comparisons = {comparison.row.spec: comparison for comparison in part.shown}
     rows = [
         _values(results, row, *checks) | _comparison(comparisons.get(row.spec))
         for row, checks in zip(results.rows, part.checks, strict=True)
