@@ -37,7 +37,7 @@ test-gpu: .venv/tested  ## the tests that need a GPU
 	touch $@
 
 .venv/tested: $(SETUP) | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[ray,hub,test]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[ray,hub,onnx,tensorboard,test]'
 	touch .venv/used $@
 
 clean:
