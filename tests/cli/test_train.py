@@ -48,7 +48,7 @@ def test_before_during_and_after(rkcnn: Run, command: list[str], digits: str, tm
     )
     schedule = "lr rises to 0.05 at 25 % of the run and falls to 0"
     assert f"recipe    own,epochs=2,batch=16,lr=0.05,flip=False: 2 epochs of 16 steps of 16 images, {schedule}" in head
-    assert "note      32 steps are few to learn from; --epochs 19 would make 304\n" in head
+    assert "note      32 steps is little to learn from: --epochs 19 would make 304\n" in head
     assert re.search(r"device    cpu \(\d+ threads?\), fp32, eager\n", head)
     line = r"epoch \d/2  loss \d.\d{4}  train error [\d.]+ %  test error [\d.]+ %  [\d,]+ images/s  \d+:\d\d left"
     assert all(re.fullmatch(line, text) for text in body.splitlines())
@@ -391,7 +391,7 @@ def test_a_folder_of_pictures_at_two_sizes(rkcnn: Run, photos: Path, tmp_path: P
     code, out, _ = rkcnn(*command, "--size", "auto")
     assert code == 0
     assert "~size-40~split-0.2: 10 images to train on, 2 to test on, 2 classes, 40 x 40 x 1, your own images" in out
-    assert "steps are few to learn from; --epochs 300 would make 300" in out
+    assert "step is little to learn from: --epochs 300 would make 300" in out
     first = only(tmp_path / "r", "result.json").parent
     code, out, _ = rkcnn(*command, "--init-from", str(first), "--head-only", "--weigh-classes")
     assert code == 0, out

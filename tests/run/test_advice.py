@@ -25,7 +25,7 @@ def test_the_error_of_one_answer_for_all() -> None:
 def test_few_steps_and_missing_classes_are_said_before() -> None:
     run = trainer(recipe=RECIPE)  # 2 epochs of 4 steps
     images = replace(run.batches.images, name="npz:mine.npz")
-    assert advise_before(images, run) == ["8 steps are few to learn from; `epochs=75` would make 300"]
+    assert advise_before(images, run) == ["8 steps is little to learn from: `epochs=75` would make 300"]
     assert advise_before(replace(images, name="mnist-mini"), run) == []
     long = trainer(recipe=replace(RECIPE, epochs=75))
     assert advise_before(images, long) == []

@@ -155,6 +155,12 @@ def test_what_a_run_cant_start_from(
         choose(Settings(**given), *pair(**{"size": 28, **images}))
 
 
+def test_weights_that_are_trained_take_smaller_steps(start: Path) -> None:
+    assert choose(Settings(init_from=start), *pair(size=28)).recipe.lr == pytest.approx(0.01)
+    assert choose(Settings(init_from=start, changes={"head_only": True}), *pair(size=28)).recipe.lr == 0.1
+    assert choose(Settings(init_from=start, changes={"lr": 0.3}), *pair(size=28)).recipe.lr == 0.3
+
+
 def test_a_folder_is_read_at_the_size_of_the_network_it_starts_from(start: Path) -> None:
     assert size_of(start, "folder:photos") == 28
     assert size_of(start, "npz:a.npz") is None

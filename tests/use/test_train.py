@@ -164,5 +164,5 @@ def test_it_says_what_is_likely_wrong(arrays: Arrays, tmp_path: Path, capsys: py
     train("ResNet@k=4", ((x, y + 1), (x_test, y_test + 1)), epochs=1, lr=0.0, batch=50, out=tmp_path)
     out = capsys.readouterr().out
     assert "no training image is of class 0: labels are counted from 0, and yours seem to begin at 1" in out
-    assert "4 steps are few to learn from; `epochs=75` would make 300" in out
+    assert "4 steps is little to learn from: `epochs=75` would make 300" in out
     assert "this is about chance: always giving the same class errs in" in out

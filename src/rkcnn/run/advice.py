@@ -33,7 +33,7 @@ def advise_before(training: Images, trainer: Trainer) -> list[str]:
         found.append(f"no training image is of class {few}{hint}")
     if (steps := trainer.steps * trainer.recipe.epochs) < FEWEST_STEPS:
         enough = -(-FEWEST_STEPS // trainer.steps)
-        found.append(f"{steps} steps are few to learn from; `epochs={enough}` would make {enough * trainer.steps}")
+        found.append(f"{_steps(steps)} is little to learn from: `epochs={enough}` would make {enough * trainer.steps}")
     return found
 
 
@@ -48,5 +48,9 @@ def advise_after(result: Result) -> list[str]:
         return [f"{about}, though the training images are learned; more images, or larger ones (`size=64`), may help"]
     if steps < FEWEST_STEPS:
         enough = -(-FEWEST_STEPS * recipe.epochs // max(steps, 1))
-        return [f"{about}, and the run had {steps} steps; give it more, as in `epochs={enough}`"]
+        return [f"{about}, and the run had {_steps(steps)}; give it more, as in `epochs={enough}`"]
     return [f"{about}; try a lower learning rate, as in `lr={recipe.lr / 10:g}`, and look at the labels"]
+
+
+def _steps(count: int) -> str:
+    return f"{count} step{'s' * (count != 1)}"

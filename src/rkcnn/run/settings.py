@@ -52,8 +52,12 @@ def choose(settings: Settings, training: Images, test: Images) -> Chosen:
     if training.name not in SETS:
         check_own_images(training)
     recipe = settings.recipe or default_recipe(training.name)
-    if isinstance(recipe, str):
-        recipe = own(len(training), training.pixels.shape[1]) if recipe == "own" else find_recipe(recipe)
+    if recipe == "own":
+        recipe = own(len(training), training.pixels.shape[1])
+        if settings.init_from is not None and not settings.changes.get("head_only"):
+            recipe = replace(recipe, lr=recipe.lr / 10)  # steps of a new network's size would undo what was learned
+    elif isinstance(recipe, str):
+        recipe = find_recipe(recipe)
     recipe = change_recipe(recipe, settings.changes)
     network = settings.network
     if settings.init_from is not None:
