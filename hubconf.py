@@ -21,7 +21,7 @@ finally:
     sys.path.remove(_SOURCE)
 
 
-def rkcnn(name: str, classes: int = 10, channels: int = 3, dropout: float = 0.0, init: str = "frame") -> _Any:
+def rkcnn(name: str, classes: int = 10, channels: int = 3, dropout: float = 0.0, init: str = "paper") -> _Any:
     """Build a network by its name, as in RKCNN-I-2_2_2@k=120, with fresh weights: see `rkcnn.create_model`."""
     return _create_model(name, classes, channels, dropout, init)
 
@@ -32,7 +32,7 @@ def trained(path: str) -> _Any:
 
 
 def _builder(name: str) -> _Any:
-    def build(classes: int = 10, channels: int = 3, dropout: float = 0.0, init: str = "frame") -> _Any:
+    def build(classes: int = 10, channels: int = 3, dropout: float = 0.0, init: str = "paper") -> _Any:
         return _create_model(name, classes, channels, dropout, init)
 
     build.__doc__ = f"Build {name} with fresh weights: see `rkcnn.create_model`."

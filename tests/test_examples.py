@@ -50,7 +50,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder to run in; families that an example registers are forgotten."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(rkcnn, "train", briefly(rkcnn.train))
-    monkeypatch.setattr("rkcnn.use.images.load", load_few)
+    monkeypatch.setattr("rkcnn.use.images.load_data_set", load_few)
     monkeypatch.setattr("rkcnn.use.evaluate.load_named", load_few)
     matplotlib.use("Agg")
     families, looks = dict(FAMILIES), dict(LOOKS)

@@ -36,7 +36,7 @@ SIZE = 32  # of the paper's colour images
 
 
 class TimmNetwork(Network):
-    """A network of the one frame with timm's methods. Its parameters have the names that rkcnn's weights files have."""
+    """A network with periods and with timm's methods. Its parameters have the names that rkcnn's weights files have."""
 
     def __init__(
         self,

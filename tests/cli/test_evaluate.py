@@ -56,9 +56,9 @@ def test_json_agrees_with_the_predictions_beside_the_run(rkcnn: Run, run: Path, 
     np.add.at(confusion, (labels, predicted), 1)
     assert found["confusion"] == confusion.tolist()
     assert found["notes"] == []
-    assert found["wrong"] == int((predicted != labels).sum()) == len(found["worst"])
+    assert found["wrong"] == int((predicted != labels).sum()) == len(found["mistakes"])
     assert found["class_errors"][3] == pytest.approx(1 - confusion[3, 3] / confusion[3].sum())
-    worst = found["worst"][0]
+    worst = found["mistakes"][0]
     assert (labels[worst["image"]], predicted[worst["image"]]) == (worst["label"], worst["taken_for"])
     assert sorted(path.name for path in (tmp_path / "pictures" / "x").iterdir()) == [
         "confusion.png",
@@ -79,8 +79,8 @@ def test_json_has_null_where_a_number_is_not_finite(rkcnn: Run, run: Path) -> No
         raise AssertionError(f"{word} is not JSON")
 
     found = json.loads(out, parse_constant=refuse)
-    assert found["nll"] is found["worst"][0]["probability"] is None
-    assert found["wrong"] == len(found["worst"])
+    assert found["nll"] is found["mistakes"][0]["probability"] is None
+    assert found["wrong"] == len(found["mistakes"])
 
 
 @pytest.fixture

@@ -210,7 +210,7 @@ def test_ctrl_c_before_the_first_step(rkcnn: Run, command: list[str], monkeypatc
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rkcnn.run.train.load", interrupt)
+    monkeypatch.setattr("rkcnn.run.train.load_data_set", interrupt)
     assert rkcnn(*command) == (130, "", "rkcnn: stopped by SIGINT; the same command continues\n")
 
 

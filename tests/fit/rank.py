@@ -60,14 +60,15 @@ def gradients(spec: str, ranks: Ranks) -> dict[str, Tensor]:
 
 def train(spec: str, out: str | Path, checkpoint_interval: float = 60.0) -> Result:
     """A run on the first digits, to its end."""
-    load = rkcnn.run.train.load  # type: ignore[attr-defined]
-    rkcnn.run.train.load = lambda *_: (digits(IMAGES), replace(digits(20), part="test"))  # type: ignore[attr-defined]
+    load = rkcnn.run.train.load_data_set  # type: ignore[attr-defined]
+    fixed = digits(IMAGES), replace(digits(20), part="test")
+    rkcnn.run.train.load_data_set = lambda *_: fixed  # type: ignore[attr-defined]
     try:
         return rkcnn.run.train.train(
             spec, recipe=RECIPE, device="cpu", out=out, checkpoint_interval=checkpoint_interval
         )[0]
     finally:
-        rkcnn.run.train.load = load  # type: ignore[attr-defined]
+        rkcnn.run.train.load_data_set = load  # type: ignore[attr-defined]
 
 
 def compare(out: str) -> None:

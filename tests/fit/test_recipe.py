@@ -22,7 +22,14 @@ from rkcnn.fit.recipe import (
     own,
 )
 
-PLAIN = {"schedule": "steps", "momentum": 0.9, "label_smoothing": 0.0, "cutout": 0, "average": 0.0, "precision": "fp32"}
+PLAIN = {
+    "schedule": "steps",
+    "momentum": 0.9,
+    "label_smoothing": 0.0,
+    "cutout": 0,
+    "ema_decay": 0.0,
+    "precision": "fp32",
+}
 NOT_THE_PAPERS = ("recompute_norms", "weigh_classes", "head_only", "initial_weights")
 PAPER: dict[str, dict[str, Any]] = {
     "paper-mnist": {
@@ -73,7 +80,7 @@ def test_the_papers_are_exact(name: str) -> None:
     others = ("name", "peak", "init", "sync_norm", "max_steps_per_epoch", *NOT_THE_PAPERS)
     assert {key: value for key, value in values.items() if key not in others} == PAPER[name]
     assert not any(values[field] for field in NOT_THE_PAPERS)
-    # one period: torch's defaults, several: He and Xavier, which is what the frame does
+    # one period: torch's defaults, several: He and Xavier, which is what "paper" means
     assert RECIPES[name].init == "paper"
 
 
@@ -193,7 +200,7 @@ def test_every_field_can_be_overridden() -> None:
         ("mini", {"milestones": "-5"}, "milestones=-5 given; each must be a number of epochs from 1 on"),
         ("mini", {"milestones": "0_9"}, "milestones=0_9 given; each must be"),
         ("mini", {"schedule": "cosine"}, "it is one of steps, triangle"),
-        ("mini", {"init": "zeros"}, "it is one of frame, torch, he"),
+        ("mini", {"init": "zeros"}, "it is one of paper, torch, he"),
         ("mini", {"precision": "fp8"}, "it is one of fp32, tf32, bf16"),
         ("mini", {"lr": "nan"}, "lr=nan given"),
         ("mini", {"lr": "inf"}, "lr=inf given"),
@@ -219,7 +226,7 @@ def test_what_is_wrong_is_said_in_a_sentence(name: str, changes: dict[str, str],
         ("label_smoothing", 0, 1),
         ("padding", 0, 1000),
         ("cutout", 0, 10_000),
-        ("average", 0, 0.999999),
+        ("ema_decay", 0, 0.999999),
     ],
 )
 def test_every_bound(field: str, low: float, high: float) -> None:

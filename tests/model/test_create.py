@@ -133,5 +133,5 @@ def test_one_period_keeps_torchs_defaults() -> None:
 
 
 def test_an_unknown_initialisation_is_refused() -> None:
-    with pytest.raises(InputError, match="init 'xx' given; it is one of frame, torch, he"):
+    with pytest.raises(InputError, match="init 'xx' given; it is one of paper, torch, he"):
         create_model("ResNet@k=4", init="xx")

@@ -48,7 +48,7 @@ def test_few_steps_and_missing_classes_are_said_before() -> None:
 )
 def test_chance_is_said_after(errors: tuple[float, ...], changes: dict[str, Any], says: str | None) -> None:
     made = outcome(errors, data={"constant_error": changes.get("constant", 0.9)})
-    facts = {"images": changes.get("images", 128 * 500), "error": changes.get("error", 0.9)}
+    facts = {"images": changes.get("images", 128 * 500), "training_error": changes.get("error", 0.9)}
     made = replace(made, epochs=tuple(replace(epoch, **facts) for epoch in made.epochs))
     said = advise_after(made)
     assert len(said) == (says is not None)

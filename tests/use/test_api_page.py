@@ -51,8 +51,8 @@ def test_a_class_is_described_with_fields_and_methods(monkeypatch: pytest.Monkey
         "### rkcnn.Sample\n\nA thing.\n\n"
         "| field | type | |\n|---|---|---|\n"
         "| `first` | `int` | what stands in the docstring |\n"
-        "| `second` | `float \\| None` | what stands behind the field |\n"
-        "| `third` | `str` | What stands below the field. |\n\n"
+        "| `second` | `float \\| None = None` | what stands behind the field |\n"
+        "| `third` | `str = ''` | What stands below the field. |\n\n"
         "```python\n.double(times: int = 2) -> int\n```\n\nReturn more.\n"
     )
 

@@ -40,7 +40,7 @@ def test_it_has_the_facts_of_the_record(result: Result) -> None:
         'license: "cc-by-4.0"\n',
         "library_name: rkcnn\npipeline_tag: image-classification\n",
         "# RKCNN-R-2@k=32, trained on mnist-mini\n",
-        "    x_i = E_i(y, x_1 .. x_(i-1))\n    e_i = I_i(y, x_1 .. x_(i-1), x_(i+1) .. x_s)\n    y' = y + e_1 + ",
+        "    x_i = E_i(y, x_1 .. x_(i-1))\n    e_i = I_i(y, x_1 .. x_(i-1), x_(i+1) .. x_s)\n    y_next = y + e_1 + ",
         "| images | 28 x 28 pixels, 1 channel |",
         "with mean = [0.1307] and std = [0.3081] |",
         "| classes | 10: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 |",

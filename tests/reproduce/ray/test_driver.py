@@ -70,7 +70,7 @@ class Cluster:
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "POLL_SECONDS", 0.0)
-    monkeypatch.setattr(driver, "load", lambda *_: ({}, {}))
+    monkeypatch.setattr(driver, "load_data_set", lambda *_: ({}, {}))
     monkeypatch.setattr(driver, "images_to_values", dict)
 
 
