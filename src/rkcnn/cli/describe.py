@@ -11,7 +11,7 @@ from cyclopts import Parameter
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-    from rkcnn.model.outline import Component
+    from rkcnn.use.outline import Component
 
 LARGEST = 65536  # height and width of an image
 WIDTH = 108  # columns of the longest line of a tree; a narrower terminal wraps its lines
@@ -49,8 +49,8 @@ def describe(
     from rkcnn.model.create import create_model
     from rkcnn.model.families import FAMILIES
     from rkcnn.model.network import Network
-    from rkcnn.model.outline import outline
     from rkcnn.report.paper import COST_TABLES, SLIPS, printed_costs
+    from rkcnn.use.outline import outline
 
     if size is not None and not 1 <= size <= LARGEST:
         raise InputError(f"size {size} given; an image has 1 to {LARGEST} pixels on a side")

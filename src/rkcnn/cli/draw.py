@@ -20,10 +20,10 @@ def draw(name: str, /, *, output: Annotated[Path, Parameter(name=["--output", "-
     """
     from rkcnn.disk import write_atomically
     from rkcnn.error import InputError
-    from rkcnn.model.diagram_svg import to_svg
     from rkcnn.model.period import step_diagram
     from rkcnn.model.published.originals import ORIGINALS, find_original
     from rkcnn.model.spec import parse
+    from rkcnn.use.diagram_svg import to_svg
 
     if not output.name.lower().endswith(".svg"):
         raise InputError(f"can't draw to {output}; the picture is an SVG, so give a file that ends in .svg")

@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from rkcnn.model.diagram_svg import to_svg
 from rkcnn.model.families import FAMILIES
 from rkcnn.model.period import step_diagram
 from rkcnn.model.spec import parse
+from rkcnn.use.diagram_svg import to_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVERY = [

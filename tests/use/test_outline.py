@@ -6,7 +6,7 @@ import pytest
 
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
-from rkcnn.model.outline import Component, outline
+from rkcnn.use.outline import Component, outline
 
 NAMES = (
     "RKCNN-E-3@k=8",
