@@ -176,7 +176,7 @@ def main(arguments: list[str] | None = None) -> None:
         if error.errno != ENAMETOOLONG:
             raise
         name = shorten(os.fsdecode(error.filename or "a path"))
-        print(f"rkcnn: {ascii(name)} can't be a file or folder: the name is too long; give a shorter one", file=sys.stderr)
+        print(f"rkcnn: {name!a} can't be a file or folder: the name is too long; give a shorter one", file=sys.stderr)
         sys.exit(2)
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # rich's consoles catch it themselves and exit with 1
