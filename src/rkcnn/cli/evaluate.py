@@ -13,7 +13,8 @@ from cyclopts import Parameter
 
 from rkcnn.cli.data import FromSources, OwnImages
 from rkcnn.data.options import OwnOptions, Sources
-from rkcnn.error import InputError
+from rkcnn.disk import DiskError
+from rkcnn.error import InputError, with_flags
 
 if TYPE_CHECKING:
     from rkcnn.data.images import Images
@@ -113,7 +114,12 @@ def report_metrics(task: Evaluation) -> None:
 
     result, images = task.classifier.result, task.images
     metrics = measure_on(task.classifier, images, task.device)
-    pictures, notes = save_pictures(metrics, images, task.classifier.name, task.folder)
+    try:
+        pictures, notes = save_pictures(metrics, images, task.classifier.name, task.folder)
+    except DiskError as error:
+        if task.folder != task.weights.parent:  # a folder that was named with -o
+            raise
+        pictures, notes = [], [f"no pictures: {with_flags(str(error))}"]
     if task.json:
         task.print_json({**metrics.as_dict(), "pictures": [str(path) for path in pictures], "notes": notes})
         return

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+
+from rkcnn.error import InputError, with_flags
 
 
 def log(
@@ -13,8 +16,10 @@ def log(
     to: str,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     project: str | None = None,
-) -> None:
+) -> int:
     """Send the numbers of finished runs, epoch by epoch, to TensorBoard, Weights & Biases or MLflow.
+
+    Returns the exit code: 1 if a record can't be read, which is named on standard error and left out.
 
     Parameters
     ----------
@@ -30,5 +35,9 @@ def log(
     """
     from rkcnn.use.log import log_runs
 
-    for name, where in log_runs(runs, to, output, project):
+    damaged: list[InputError] = []
+    for name, where in log_runs(runs, to, output, project, damaged.append):
         print(f"logged    {name}: {where}", flush=True)
+    for error in damaged:
+        print(f"rkcnn: {with_flags(str(error))}", file=sys.stderr)
+    return 1 if damaged else 0
