@@ -13,7 +13,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from rkcnn.disk import LOCK_HOLDER, DiskError, FolderLocked, lock_folder, open_file, write_atomically, writing_to
+from rkcnn.disk import (
+    LOCK_HOLDER,
+    DiskError,
+    FolderLocked,
+    MissingFile,
+    lock_folder,
+    open_file,
+    read_file,
+    write_atomically,
+    writing_to,
+)
 from rkcnn.error import InputError
 
 HOLD = """
@@ -34,8 +44,33 @@ def test_a_file_in_the_path_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_opened_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="can't be read"):
+    with pytest.raises(InputError, match=r"can't be read \(it is a folder, not a file\)$"):
         open_file(tmp_path)
+    with pytest.raises(InputError, match="can't be read"):
+        open_file(tmp_path / "null\0byte")
+    with pytest.raises(InputError, match="can't be read"):
+        open_file(tmp_path / ("long" * 100))
+
+
+def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"12345")
+    (tmp_path / "link").symlink_to(path)
+    assert read_file(path, 5) == read_file(tmp_path / "link", 5) == b"12345"
+    with pytest.raises(InputError, match=r"file: can't be read \(it has more than 4 bytes"):
+        read_file(path, 4)
+    with pytest.raises(MissingFile, match="there is no such file"):
+        read_file(tmp_path / "missing", 4)
+    with pytest.raises(InputError, match="more than 100 bytes"):  # its size on the disk is 0
+        read_file(Path("/proc/self/maps"), 100)
+
+
+def test_a_pipe_and_a_device_are_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "result.json")
+    with pytest.raises(InputError, match=r"can't be read \(it is a pipe, not a file\)$"):
+        read_file(tmp_path / "result.json", 100)
+    with pytest.raises(InputError, match="a device or a socket"):
+        read_file(Path("/dev/zero"), 100)
 
 
 def test_write_whole_replaces_all_or_nothing(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -24,12 +25,18 @@ _REASONS = {
     errno.EISDIR: "a folder with that name already exists",
     errno.EEXIST: "a file with that name already exists",
 }
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a pipe returns at once instead of waiting for its other end
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows translates line ends without it
 _POLL = 0.1  # seconds between two attempts to get a lock
 _LOCKED_BYTE = 1 << 20  # Windows only: the locked byte can't be read, so it lies beyond the process id
 
 
 class DiskError(InputError):
     """A file or folder can't be written."""
+
+
+class MissingFile(InputError):
+    """A file that was to be read does not exist."""
 
 
 class FolderLocked(InputError):
@@ -51,11 +58,38 @@ def writing_to(path: Path, remedy: str) -> Iterator[None]:
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a file for reading bytes; InputError if that fails."""
+    """Open a regular file for reading bytes, also through a symbolic link.
+
+    Raises `MissingFile` if there is none, and InputError for a folder, a pipe or a device, without waiting for one.
+    """
     try:
-        return path.open("rb")
-    except OSError as error:
-        raise InputError(f"{path}: can't be read ({error.strerror})") from None
+        _refuse_unless_regular(path, path.stat().st_mode)  # before it is opened, which has effects on some devices
+        file = os.open(path, os.O_RDONLY | _NO_WAIT | _BINARY)
+    except FileNotFoundError:
+        raise MissingFile(f"{path}: can't be read (there is no such file)") from None
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:  # the latter for a name with a null byte
+        raise InputError(f"{path}: can't be read ({getattr(error, 'strerror', None) or error})") from None
+    try:
+        _refuse_unless_regular(path, os.fstat(file).st_mode)  # it may have been replaced in between
+        return os.fdopen(file, "rb")
+    except BaseException:
+        os.close(file)
+        raise
+
+
+def read_file(path: Path, limit: int) -> bytes:
+    """Return the content of a regular file; InputError if it has more than `limit` bytes or `open_file` refuses it."""
+    with open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            content = file.read(limit + 1) if size <= limit else b""  # some files are longer than they say
+        except OSError as error:
+            raise InputError(f"{path}: can't be read ({error.strerror})") from None
+    if max(size, len(content)) > limit:
+        raise InputError(f"{path}: can't be read (it has more than {limit:,} bytes, the limit for such a file)")
+    return content
 
 
 def write_atomically(path: Path, content: bytes, remedy: str = "name another folder") -> None:
@@ -140,3 +174,10 @@ def _read_number(file: int) -> str:
     """Return the number of the process that holds the lock; empty if it has not been written."""
     os.lseek(file, 0, os.SEEK_SET)
     return os.read(file, 20).decode()
+
+
+def _refuse_unless_regular(path: Path, mode: int) -> None:
+    """Raise InputError if the mode of `path` is that of a folder, a pipe, a socket or a device."""
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "a pipe" if stat.S_ISFIFO(mode) else "a device or a socket"
+        raise InputError(f"{path}: can't be read (it is {what}, not a file)")

@@ -1,4 +1,4 @@
-"""The error that a user is meant to read, how its message names an option, and what a misspelt word may mean."""
+"""The error that a user is meant to read: its length, how it names an option, and what a misspelt word may mean."""
 
 from __future__ import annotations
 
@@ -7,13 +7,36 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
+LONGEST_WORD = 200  # characters of a name or path in a message
+LONGEST_MESSAGE = 600  # characters; the longest of our own, which list what would work, have about 450
+
+
 class InputError(ValueError):
     """Something given to rkcnn can't be used.
 
     The message is one sentence that says what is wrong, what was given and what would work. It names an option as
     Python writes it, in backticks: `split=0.2`. The command line prints the message with its own spelling of the
     option, --split 0.2 (see `with_flags`), and exits with code 2.
+
+    Names and values from outside may be of any length; the message holds the two ends of a long one (see `shorten`).
     """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(shorten_message(message))
+
+
+def shorten(text: str, limit: int = LONGEST_WORD) -> str:
+    """Return `text`, or its beginning and its end with " ... " between them if it has more than `limit` characters."""
+    if len(text) <= limit:
+        return text
+    kept = max(limit - 5, 2)
+    return f"{text[: kept - kept // 3]} ... {text[len(text) - kept // 3 :]}"
+
+
+def shorten_message(message: str) -> str:
+    """Return a message with every word of more than LONGEST_WORD characters shortened, and then the whole of it."""
+    long_words = rf"\S{{{LONGEST_WORD + 1},}}"
+    return shorten(re.sub(long_words, lambda word: shorten(word[0]), message), LONGEST_MESSAGE)
 
 
 def with_flags(message: str) -> str:

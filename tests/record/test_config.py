@@ -55,8 +55,8 @@ def test_a_file_with_other_settings_is_one_sentence(tmp_path: Path, changes: dic
 
 
 def test_a_file_that_is_none_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="can't be read as the settings of a run: No such file"):
+    with pytest.raises(InputError, match=r"config\.json: can't be read \(there is no such file\)"):
         read_config(tmp_path / "config.json")
     (tmp_path / "list.json").write_text("[]")
-    with pytest.raises(InputError, match=r"list\.json can't be read as the settings of a run: the file is of type"):
+    with pytest.raises(InputError, match=r"list\.json can't be read as the settings of a run: it holds a JSON list"):
         read_config(tmp_path / "list.json")

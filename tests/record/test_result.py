@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,15 +74,15 @@ def test_a_file_that_is_no_result(tmp_path: Path, content: bytes) -> None:
         (("versions",), [], "result's versions is of type list"),
         (("flops",), "x", "result's flops is of type str"),
         (("params",), -3, "run's params is not a number from 1 to 1e.18"),
-        (("flops",), 10**40, "run's flops is not a number from 1 to 1e.18"),
-        (("seconds",), float("nan"), "run's seconds is not a number from 0 to 1e.18"),
+        (("flops",), 10**18 + 1, "run's flops is not a number from 1 to 1e.18"),
+        (("seconds",), 1e19, "run's seconds is not a number from 0 to 1e.18"),
         (("seconds",), -1.0, "run's seconds is not a number from 0 to 1e.18"),
-        (("images_per_second",), float("inf"), "run's images_per_second is not a number from 0 to 1e.18"),
-        (("epochs", 0, "held_out_error"), float("nan"), "held-out error of epoch 0 is nan"),
+        (("images_per_second",), 1e300, "run's images_per_second is not a number from 0 to 1e.18"),
+        (("epochs", 0, "held_out_error"), 1.5, "held-out error of epoch 0 is 1.5"),
         (("mood",), "good", "result has mood, which this version doesn't know"),
         (("error",), "low", "result's error is of type str"),
         (("error",), 1.7, "error is 1.7, and 0.02 at best"),
-        (("error",), float("nan"), "error is nan, and 0.02 at best"),
+        (("error",), True, "result's error is of type bool"),
         (("error_best",), 0.9, "error is 0.03, and 0.9 at best"),
         (("error_best",), -0.1, "error is 0.03, and -0.1 at best"),
         (("seconds",), [], "result's seconds is of type list"),
@@ -97,6 +98,31 @@ def test_a_file_that_is_no_result(tmp_path: Path, content: bytes) -> None:
         (("engine_note",), None, "result has no engine_note"),
         (("notes",), "x", "result's notes is of type str"),
         (("epochs", 1, "loss"), "x", "epoch's loss is of type str"),
+        (("epochs", 1, "evaluations"), "x", "epoch's evaluations is of type str"),
+        (("epochs", 1, "images"), -1, "number, images or seconds of epoch 1 are no number up to 1e.18"),
+        (("stretches", 0, "epochs"), -3, "stretches don't add up to its 3 epochs"),
+        (("status",), "done", "status is done, neither finished nor diverged"),
+        (("peak_bytes",), -1, "run's peak_bytes is not a number from 0 to 1e.18"),
+        (("run", "seed"), -1, r"run's seed is -1, and must be from 0 to 2\^63 - 1"),
+        (("run", "seed"), True, "run's seed is of type bool"),
+        (("run", "data"), "mnist~validation-xyz", "run's data is mnist~validation-xyz, which has an option .*"),
+        (("run", "data"), f"mnist~validation-{'9' * 5000}", "run's data is mnist~validation-9+ ... 9+, which .*"),
+        (("run", "recipe", "flip"), "yes", "recipe's flip is of type str"),
+        (("run", "recipe", "lr"), True, "recipe's lr is of type bool"),
+        (("run", "recipe", "milestones"), 3, "recipe's milestones is of type int"),
+        (("run", "recipe", "milestones"), [[]], "recipe's milestones are not all whole numbers"),
+        (("data", "own"), [], "data's own is of type list"),
+        (("data", "own"), {"size": [32]}, "options of own images's size is of type list"),
+        (("data", "own"), {"split": "x"}, "options of own images's split is of type str"),
+        (("data", "classes"), {}, "data's classes is of type dict"),
+        (("data", "classes"), [], "data has no classes"),
+        (("data", "classes"), ["cat", 3], "classes are not all text"),
+        (("data", "test_sha256"), 3, "data's test_sha256 is of type int"),
+        (("data", "held_out_images"), "x", "data's held_out_images is of type str"),
+        (("data", "constant_error"), "x", "data's constant_error is of type str"),
+        (("machine", "threads"), "x", "machine's threads is of type str"),
+        (("versions", "torch"), 3, "versions's torch is of type int"),
+        (("notes",), [[]], "notes are not all text"),
     ],
 )
 def test_a_part_that_readers_rely_on(tmp_path: Path, path: tuple[Any, ...], value: object, says: str) -> None:
@@ -112,6 +138,36 @@ def test_a_part_that_readers_rely_on(tmp_path: Path, path: tuple[Any, ...], valu
     (tmp_path / "result.json").write_text(json.dumps(facts))
     with pytest.raises(InputError, match=f"can't be read as a result of rkcnn: the {says}; move it"):
         read_result(tmp_path / "result.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"[" * 200_000, "it holds 200,000 values, far more than"),
+        (b'{"a":' * 40 + b"0" + b"}" * 40, "it has more than 32 lists and objects inside each other"),
+        (outcome(seconds=float("nan")).to_json(), "it has the number NaN, and numbers must be finite"),
+        (outcome(engine_note="\ud800").to_json(), "it has text with half of a surrogate pair"),
+        (b"", "Expecting value"),
+        (b"\xff{}", "can't decode byte 0xff"),
+        (b"[]", "it holds a JSON list instead of object"),
+    ],
+)
+def test_content_that_is_no_sound_json(tmp_path: Path, content: bytes, says: str) -> None:
+    (tmp_path / "result.json").write_bytes(content)
+    with pytest.raises(InputError, match="can't be read as a result of rkcnn: .*; move it away") as raised:
+        read_result(tmp_path / "result.json")
+    assert says in str(raised.value)
+    assert len(str(raised.value)) < 300
+
+
+def test_a_result_of_the_most_epochs_can_be_read(tmp_path: Path) -> None:
+    made = outcome((0.123456789012345678,) * 15_000)
+    facts = dict.fromkeys(("unconverged", "evaluations", "backward_evaluations"), 0.123456789012345678)
+    epochs = tuple(replace(epoch, **facts, seconds=0.123456789012345678, images=604_388) for epoch in made.epochs)
+    (tmp_path / "result.json").write_bytes(replace(made, epochs=epochs).to_json())
+    assert len(read_result(tmp_path / "result.json").epochs) == made.run.recipe.epochs == 15_000
+    with pytest.raises(InputError, match="epochs=15001 given; it must be from 1 to 15000"):
+        outcome((0.1,) * 15_001)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

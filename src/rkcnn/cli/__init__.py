@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from difflib import get_close_matches
+from errno import ENAMETOOLONG
 
 try:
     from cyclopts import App, CycloptsError, Group, UnknownOptionError
 
     from rkcnn import __version__
-    from rkcnn.error import InputError, with_flags
+    from rkcnn.error import InputError, shorten, shorten_message, with_flags
 except KeyboardInterrupt:  # Ctrl-C while these are imported
     sys.exit(130)
 
@@ -168,7 +169,14 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(CLOSED_PIPE)
     except (InputError, CycloptsError) as error:
         if os.environ.get("LOCAL_RANK", "0") == "0":  # torchrun's other ranks on this machine would say the same
-            print(f"rkcnn: {' '.join(with_flags(describe_error(error)).split())}", file=sys.stderr)
+            message = shorten_message(with_flags(describe_error(error)))
+            print(f"rkcnn: {' '.join(message.split())}", file=sys.stderr)
+        sys.exit(2)
+    except OSError as error:
+        if error.errno != ENAMETOOLONG:
+            raise
+        name = shorten(os.fsdecode(error.filename or "a path"))
+        print(f"rkcnn: {ascii(name)} can't be a file or folder: the name is too long; give a shorter one", file=sys.stderr)
         sys.exit(2)
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # rich's consoles catch it themselves and exit with 1

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from rkcnn.error import InputError
+from rkcnn.error import InputError, did_you_mean
+from rkcnn.json_file import Kinds, check_fields
 
 REMEDY = "name another folder with `data_dir=...` or $RKCNN_DATA"
 NPZ_KEYS = ("x_train", "y_train", "x_test", "y_test", "classes")  # the arrays of an .npz
@@ -83,6 +84,25 @@ class OwnOptions:
                 )
             names[ours] = theirs
         return names
+
+
+def read_own_options(facts: dict[str, Any]) -> OwnOptions:
+    """Return the options of own images in a file of ours; raises TypeError or InputError if they can't be any."""
+    known = [field.name for field in fields(OwnOptions)]
+    for name in facts:
+        if name not in known:
+            raise TypeError(f"own images have no option {name!r}{did_you_mean(name, known)}")
+    check_fields("options of own images", facts, {}, optional=_OWN_KINDS)
+    return OwnOptions(**facts)
+
+
+_OWN_KINDS: Kinds = {
+    "size": (int, str, type(None)),
+    "split": (int, float, type(None)),
+    "skip_bad": bool,
+    "max_bytes": int,
+    "keys": (str, type(None)),
+}
 
 
 def _is_address(text: str) -> bool:

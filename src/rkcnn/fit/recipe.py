@@ -11,6 +11,7 @@ from rkcnn.error import InputError, did_you_mean
 
 OWN_STEPS = 1500  # of the recipe `own`
 OWN_EPOCHS = (15, 200)  # the fewest and the most of the recipe `own`
+MOST_EPOCHS = 15_000  # of any recipe: a record holds each epoch and can be read up to a size (rkcnn.json_file.LONG)
 
 CHOICES = {
     "schedule": ("steps", "triangle"),
@@ -57,7 +58,7 @@ class Recipe:
         for name, choices in CHOICES.items():
             if (value := getattr(self, name)) not in choices:
                 raise InputError(f"recipe {self.name}: {name}={value} given; it is one of {', '.join(choices)}")
-        counts = {"epochs": 1e6, "batch": 1e7}
+        counts = {"epochs": MOST_EPOCHS, "batch": 1e7}
         amounts = {"lr": 1e4, "weight_decay": 1e3, "padding": 1e3, "cutout": 1e4, "max_steps_per_epoch": 1e9}
         shares = {"peak": 0.999, "momentum": 1, "label_smoothing": 1, "dropout": 0.999, "ema_decay": 0.999999}
         for name, high in (counts | amounts | shares).items():

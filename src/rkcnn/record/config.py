@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from rkcnn.data.options import OwnOptions
-from rkcnn.error import InputError, did_you_mean
+from rkcnn.data.options import OwnOptions, read_own_options
+from rkcnn.disk import read_file
+from rkcnn.error import InputError
 from rkcnn.fit.recipe import Recipe
-from rkcnn.record.result import check_fields
+from rkcnn.json_file import SHORT, check_fields, parse_json
 from rkcnn.record.run import read_recipe
 
 _KINDS = {"network": str, "data": str, "own": dict, "validation": int, "recipe": dict, "seed": int}
@@ -33,23 +33,15 @@ class Config:
 
 def read_config(path: Path) -> Config:
     """Read config.json of a run's folder, or a file like it; raises InputError unless it has all settings of a run."""
+    content = read_file(path, SHORT)
     try:
-        facts = json.loads(path.read_bytes())
+        facts = parse_json(content, dict)
         check_fields("file", facts, _KINDS, known=set(_KINDS))
         if facts["data"].startswith("arrays-"):
             raise InputError("the run was trained on arrays, which no file holds; repeat it from Python (rkcnn.train)")
-        own = _check_own(facts["own"])
+        own = read_own_options(facts["own"])
         return Config(**{**facts, "own": own, "recipe": read_recipe(facts["recipe"])})
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    except (OSError, ValueError, TypeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"{path} can't be read as the settings of a run: {reason}; give a run's config.json") from None
-
-
-def _check_own(given: dict[str, Any]) -> OwnOptions:
-    known = [field.name for field in fields(OwnOptions)]
-    for name in given:
-        if name not in known:
-            raise TypeError(f"own images have no option {name!r}{did_you_mean(name, known)}")
-    return OwnOptions(**given)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{path} can't be read as the settings of a run: {error}; give a run's config.json") from None

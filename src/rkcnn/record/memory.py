@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from rkcnn.disk import read_file
 from rkcnn.error import InputError
-from rkcnn.record.result import SCHEMA, Kinds, check_fields
+from rkcnn.json_file import SHORT, Kinds, check_fields, parse_json
+from rkcnn.record.result import LARGEST, SCHEMA
 from rkcnn.record.run import folder_name
 from rkcnn.run_folder import MEMORY
 
@@ -55,15 +57,27 @@ def memory_path(out: Path, data: str, spec: str) -> Path:
 
 def read_memory(path: Path) -> Memory:
     """Read and check a record; raises InputError unless it holds everything that readers rely on."""
+    content = read_file(path, SHORT)
     try:
-        facts = json.loads(path.read_bytes())
+        facts = parse_json(content, dict)
         check_fields("record", facts, {"schema": int})
         if (schema := facts.pop("schema")) != SCHEMA:
             raise ValueError(f"it has schema {schema}, and this version of rkcnn reads {SCHEMA}")
         check_fields("record", facts, _FIELDS, known=set(_FIELDS))
+        check_fields("versions", facts["versions"], dict.fromkeys(facts["versions"], str))
+        _check_values(Memory(**facts))
         return Memory(**facts)
-    except (OSError, ValueError, TypeError) as error:
+    except (ValueError, TypeError) as error:
         raise InputError(f"{path} can't be read as a record of memory: {error}; remove and measure again") from None
+
+
+def _check_values(record: Memory) -> None:
+    """Raise ValueError unless the numbers are possible ones."""
+    counts = record.classes, record.driver_bytes, record.reserved_bytes, record.allocated_bytes
+    if not all(0 <= value <= LARGEST for value in counts):
+        raise ValueError(f"its classes and bytes must be from 0 to {LARGEST:g}")
+    if len(record.shape) != 3 or not all(type(side) is int and 0 < side < 1 << 20 for side in record.shape):
+        raise ValueError("its shape must be three whole numbers: height, width and channels")
 
 
 def find_memories(folder: Path) -> Iterator[tuple[Path, Memory | InputError]]:

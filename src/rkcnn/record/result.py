@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from rkcnn.data.options import read_own_options
+from rkcnn.disk import read_file
 from rkcnn.error import InputError
 from rkcnn.fit.epoch import TrainingEpoch
+from rkcnn.json_file import LONG, Kinds, check_fields, parse_json
 from rkcnn.record.run import Run, read_run
 from rkcnn.record.source import Source, is_current_code
 from rkcnn.run_folder import RESULT
 
 SCHEMA = 2  # the version of the file's shape; a file of another version is not read
 LARGEST = 1e18  # of any count or time; a larger one can't be right
-
-Kinds = Mapping[str, type | tuple[type, ...]]
 
 _NUMBER = (int, float)
 _NUMBER_OR_NONE = (int, float, type(None))
@@ -30,6 +31,7 @@ _EPOCH_FIELDS: Kinds = {
     **dict.fromkeys(("loss", "training_error", "lr", "held_out_error", "seconds"), _NUMBER),
     "images": int,
 }
+_SOLVER_FIELDS: Kinds = dict.fromkeys(("unconverged", "evaluations", "backward_evaluations"), _NUMBER_OR_NONE)
 _STRETCH_FIELDS: Kinds = {"epochs": int, "commit": _TEXT_OR_NONE, "source": str, "hash_version": int}
 _RESULT_FIELDS: Kinds = {
     **dict.fromkeys(("status", "engine", "engine_note"), str),
@@ -39,6 +41,18 @@ _RESULT_FIELDS: Kinds = {
     **dict.fromkeys(("error", "error_best", "evaluations", "unconverged"), _NUMBER_OR_NONE),
     **dict.fromkeys(("peak_bytes", "params"), int),
     **dict.fromkeys(("flops", "paper_flops"), _COUNT_OR_NONE),
+}
+_DATA_FIELDS: Kinds = {
+    "verified": bool,
+    **dict.fromkeys(("train_sha256", "train_labels_sha256", "test_sha256", "test_labels_sha256"), str),
+    "held_out_images": int,
+    "classes": list,
+    "own": dict,
+    "constant_error": _NUMBER_OR_NONE,
+}
+_MACHINE_FIELDS: Kinds = {
+    **dict.fromkeys(("system", "processor", "gpu"), _TEXT_OR_NONE),
+    **dict.fromkeys(("threads", "ranks", "together"), _COUNT_OR_NONE),
 }
 
 
@@ -117,8 +131,9 @@ def find_other_code(stretches: Iterable[Stretch], network: str) -> tuple[Stretch
 
 def read_result(path: Path) -> Result:
     """Read and check a result file; raises InputError unless it holds everything that readers rely on."""
+    content = read_file(path, LONG)
     try:
-        facts = json.loads(path.read_bytes())
+        facts = parse_json(content, dict)
         check_fields("result", facts, {"schema": int})
         if (schema := facts.pop("schema")) != SCHEMA:
             raise ValueError(f"it has schema {schema}, and this version of rkcnn reads {SCHEMA}")
@@ -128,8 +143,9 @@ def read_result(path: Path) -> Result:
             **{**facts, "run": run, "epochs": epochs, "stretches": stretches, "notes": tuple(facts["notes"])}
         )
         _check_values(result)
+        _check_origin(result)
         return result
-    except (OSError, ValueError, TypeError) as error:
+    except (ValueError, TypeError) as error:
         raise InputError(f"{path} can't be read as a result of rkcnn: {error}; move it away") from None
 
 
@@ -137,25 +153,12 @@ def read_progress(run: Any, epochs: Any, stretches: Any) -> tuple[Run, tuple[Epo
     """Read a run, its epochs so far and who computed them from JSON; raises TypeError or ValueError if they are not."""
     check_fields("run", run, _RUN_FIELDS)
     check_fields("recipe", run["recipe"], _RECIPE_FIELDS)
+    check_fields("history", {"epochs": epochs, "stretches": stretches}, {"epochs": list, "stretches": list})
     for epoch in epochs:
-        check_fields("epoch", epoch, _EPOCH_FIELDS, known=_names(Epoch))
+        check_fields("epoch", epoch, _EPOCH_FIELDS, known=_names(Epoch), optional=_SOLVER_FIELDS)
     for stretch in stretches:
         check_fields("stretch", stretch, _STRETCH_FIELDS, known=_names(Stretch))
     return read_run(run), tuple(Epoch(**epoch) for epoch in epochs), tuple(Stretch(**each) for each in stretches)
-
-
-def check_fields(what: str, facts: Any, kinds: Kinds, known: set[str] | None = None) -> None:
-    """Raise TypeError if a record lacks a field, has one of another type, or has one that is not known."""
-    if not isinstance(facts, dict):
-        raise TypeError(f"the {what} is of type {type(facts).__name__}")
-    for name, kind in kinds.items():
-        if name not in facts:
-            raise TypeError(f"the {what} has no {name}")
-        if not isinstance(facts[name], kind):
-            raise TypeError(f"the {what}'s {name} is of type {type(facts[name]).__name__}")
-    for name in facts:
-        if known is not None and name not in known:
-            raise TypeError(f"the {what} has {name}, which this version doesn't know")
 
 
 def _names(record: type[Any]) -> set[str]:
@@ -167,17 +170,37 @@ def _check_values(result: Result) -> None:
     best, last = result.error_best, result.error
     if result.finished and not (best is not None and last is not None and 0 <= best <= last <= 1):
         raise ValueError(f"the error is {last}, and {best} at best")
-    for name, low in (("params", 1), ("flops", 1), ("paper_flops", 0), ("seconds", 0), ("images_per_second", 0)):
-        value = getattr(result, name)
+    if not result.finished and not result.status.startswith("diverged"):
+        raise ValueError(f"the status is {result.status}, neither finished nor diverged")
+    for name in ("params", "flops", "paper_flops", "seconds", "images_per_second", "peak_bytes", "evaluations"):
+        low, value = int(name in ("params", "flops")), getattr(result, name)
         if value is not None and not low <= value <= LARGEST:
             raise ValueError(f"the run's {name} is not a number from {low} to {LARGEST:g}")
     for epoch in result.epochs:
         if not 0 <= epoch.held_out_error <= 1:
             raise ValueError(f"the held-out error of epoch {epoch.number} is {epoch.held_out_error}")
-    if not result.stretches or sum(each.epochs for each in result.stretches) != len(result.epochs):
+        if not all(0 <= value <= LARGEST for value in (epoch.number, epoch.images, epoch.seconds)):
+            raise ValueError(f"the number, images or seconds of epoch {epoch.number} are no number up to {LARGEST:g}")
+    if not result.stretches or min(each.epochs for each in result.stretches) < 0:
         raise ValueError(f"the stretches don't add up to its {len(result.epochs)} epochs")
-    if not isinstance(result.machine.get("gpu"), str | None):
-        raise TypeError(f"the machine's gpu is of type {type(result.machine['gpu']).__name__}")
+    if sum(each.epochs for each in result.stretches) != len(result.epochs):
+        raise ValueError(f"the stretches don't add up to its {len(result.epochs)} epochs")
+
+
+def _check_origin(result: Result) -> None:
+    """Raise TypeError or ValueError unless its images, its machine, its versions and its notes are described soundly.
+
+    Every field of the images and the machine may be missing, as in older records.
+    """
+    check_fields("data", result.data, {}, optional=_DATA_FIELDS)
+    check_fields("machine", result.machine, {}, optional=_MACHINE_FIELDS)
+    check_fields("versions", result.versions, dict.fromkeys(result.versions, str))
+    for what, texts in (("classes", result.data.get("classes", ["0"])), ("notes", result.notes)):
+        if not all(isinstance(text, str) for text in texts):
+            raise TypeError(f"the {what} are not all text")
+    if not result.data.get("classes", ["0"]):
+        raise ValueError("the data has no classes")
+    read_own_options(result.data.get("own", {}))
 
 
 def find_results(folder: Path) -> Iterator[tuple[Path, Result | InputError]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass, fields
@@ -9,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from rkcnn.fit.recipe import Recipe
+from rkcnn.json_file import Kinds, check_fields
+
+LONGEST_NAME = 255  # bytes that the name of a folder has at most
 
 
 @dataclass(frozen=True)
@@ -52,17 +56,25 @@ def read_run(facts: dict[str, Any]) -> Run:
 
     Raises TypeError or ValueError if the values are not those of a run.
     """
-    return Run(facts["data"], facts["spec"], read_recipe(facts["recipe"]), facts["seed"])
+    run = Run(facts["data"], facts["spec"], read_recipe(facts["recipe"]), facts["seed"])
+    if not 0 <= run.seed < 1 << 63:
+        raise ValueError(f"the run's seed is {run.seed}, and must be from 0 to 2^63 - 1")
+    if "~" in run.data_set and not run.data_set.startswith(("folder:", "npz:", "arrays-")):
+        raise ValueError(f"the run's data is {run.data}, which has an option that this version doesn't know")
+    return run
 
 
 def read_recipe(facts: dict[str, Any]) -> Recipe:
     """Return the recipe with these fields, as JSON has them; raises TypeError or ValueError if it can't be one."""
-    known = {field.name for field in fields(Recipe)}
-    for name in facts:
-        if name not in known:
-            raise TypeError(f"the recipe has {name}, which this version doesn't know")
+    kinds: Kinds = {field.name: _KINDS[str(field.type)] for field in fields(Recipe)}
+    check_fields("recipe", facts, {}, known=set(kinds), optional=kinds)
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
+    if not all(type(milestone) is int for milestone in values.get("milestones", ())):
+        raise TypeError("the recipe's milestones are not all whole numbers")
     return Recipe(**values)
+
+
+_KINDS: Kinds = {"int": int, "float": (int, float), "bool": bool, "str": str, "tuple[int, ...]": (list, tuple)}
 
 
 def name_data(data_set: str, size: int | None = None, split: float | None = None, validation: int = 0) -> str:
@@ -71,9 +83,16 @@ def name_data(data_set: str, size: int | None = None, split: float | None = None
     return data_set + "".join(f"~{name}-{value}" for name, value in chosen.items() if value is not None)
 
 
-_DATA_OPTIONS = re.compile(r"(~size-\d+)?(~split-[\d.e-]+)?(~validation-(?P<validation>\d+))?$")
+_DATA_OPTIONS = re.compile(r"(~size-\d{1,18})?(~split-[\d.e-]+)?(~validation-(?P<validation>\d{1,18}))?\Z", re.ASCII)
 
 
 def folder_name(part: str) -> str:
-    """Return a part of a run's name as the name of a folder, with ~ for characters that it can't have."""
-    return "".join(c if c.isalnum() or c in "-_.@=,+" else "~" for c in part)
+    """Return a part of a run's name as the name of a folder, with ~ for characters that it can't have.
+
+    A name of more bytes than file systems take ends with a hash of all of it instead.
+    """
+    name = "".join(c if c.isalnum() or c in "-_.@=,+" else "~" for c in part)
+    if len(name.encode()) <= LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(part.encode(errors="surrogatepass")).hexdigest()[:12]
+    return name.encode()[: LONGEST_NAME - 13].decode(errors="ignore") + "~" + digest

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from rkcnn.disk import open_file
 from rkcnn.error import InputError
+from rkcnn.json_file import LONG, read_json
 from rkcnn.record.result import Epoch, Result, find_results, read_progress, read_result
 from rkcnn.record.run import Run
 from rkcnn.run_folder import RESULT, checkpoint_path, find_begun_folders, find_checkpoints, tensors_of
@@ -58,10 +59,10 @@ def _read_begun(folder: Path) -> BegunRun | InputError:
     """Read the newest checkpoint that can be read."""
     for path in reversed(find_checkpoints(folder)):
         try:
-            facts = json.loads(path.read_bytes())
+            facts = read_json(path, LONG)
             run, epochs, _ = read_progress(facts["identity"], facts["history"]["epochs"], facts["history"]["stretches"])
             return BegunRun(run, epochs, sum(epoch.seconds for epoch in epochs))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):
             continue
     return InputError(f"no checkpoint in {folder} can be read; remove them to start anew")
 
@@ -89,8 +90,8 @@ def _has_checkpoint(folder: Path, epochs: int) -> bool:
     """Whether there is an undamaged checkpoint after so many epochs; results are often copied without them."""
     path = checkpoint_path(folder, epochs, 0)
     try:
-        expected = json.loads(path.read_bytes())["sha256"]
-        with tensors_of(path).open("rb") as file:
+        expected = read_json(path, LONG)["sha256"]
+        with open_file(tensors_of(path)) as file:
             return bool(hashlib.file_digest(file, "sha256").hexdigest() == expected)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError):
         return False
