@@ -94,7 +94,8 @@ class Campaign:
 
     def _is_new(self, violation: str) -> bool:
         """Count a violation; return whether it shall be shown and kept, as one of the first of its kind."""
-        kind = re.sub(r"[0-9]+|'[^']*'", "#", violation.replace(str(self.folder), ""))[:160]
+        kind = re.sub(r"[0-9]+|'[^']*'", "#", violation.replace(str(self.folder), ""))
+        kind = re.sub(r"(characters: .{20}).*|(Warning: ).*", r"\1\2", kind)[:160]
         self.counts.violations[kind] += 1
         return self.counts.violations[kind] <= KEPT_OF_A_KIND
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from rkcnn.cli.output import print_line
+
 
 def draw(name: str, /, *, output: Annotated[Path, Parameter(name=["--output", "-o"])]) -> None:
     """Draw one time-step of a network, its stages and what each of them reads, as an SVG file.
@@ -39,4 +41,4 @@ def draw(name: str, /, *, output: Annotated[Path, Parameter(name=["--output", "-
     spec = parse(original.same_as if original else name)
     picture = to_svg(step_diagram(spec))
     write_atomically(output, picture.encode(), "name another file")
-    print(f"{output}: one time-step of {spec}")
+    print_line(f"{output}: one time-step of {spec}")

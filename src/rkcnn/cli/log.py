@@ -7,6 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from rkcnn.cli.output import print_line
+
 
 def log(
     *runs: Path,
@@ -31,4 +33,4 @@ def log(
     from rkcnn.use.log import log_runs
 
     for name, where in log_runs(runs, to, output, project):
-        print(f"logged    {name}: {where}", flush=True)
+        print_line(f"logged    {name}: {where}", flush=True)
