@@ -25,7 +25,10 @@ COMMANDS = {
     "describe --json": ("network name", "describe N --json"),
     "draw": ("network name", "draw N -o W/out/step.svg"),
     "train NAME": ("network name", "train N --data npz:W/digits.npz --device cpu --out W/out/runs"),
-    "train --set": ("recipe change", "train ResNet@k=4 --data npz:W/digits.npz --device cpu --out W/out/runs --set F=V"),
+    "train --set": (
+        "recipe change",
+        "train ResNet@k=4 --data npz:W/digits.npz --device cpu --out W/out/runs --set F=V",
+    ),
 }
 SOUND = {"N": "ResNet@k=4", "F=V": "momentum=0.8"}
 
@@ -46,12 +49,16 @@ def make_name(random: Random) -> str:
         if way == "insert":
             name = name[:at] + random.choice(PIECES) + name[at:]
         elif way == "option":
-            value = random.choice(("0", "1", "2", "3", "100", "1000", "65536", "on", "off", "gn", "bn", "1e-9", "nan", "4_4"))
+            value = random.choice(
+                ("0", "1", "2", "3", "100", "1000", "65536", "on", "off", "gn", "bn", "1e-9", "nan", "4_4")
+            )
             name += f"{',' if '@' in name else '@'}{random.choice(list(OPTIONS))}={value}"
         elif way == "number":
             digits = [i for i, letter in enumerate(name) if letter.isdigit()] or [0]
             at = random.choice(digits)
-            name = name[:at] + random.choice(("0", "7", "99", "100", "512", "1000", "65536", "99999999")) + name[at + 1 :]
+            name = (
+                name[:at] + random.choice(("0", "7", "99", "100", "512", "1000", "65536", "99999999")) + name[at + 1 :]
+            )
         elif way == "cut":
             name = name[:at]
         else:
@@ -62,4 +69,5 @@ def make_name(random: Random) -> str:
 def make_change(random: Random) -> str:
     """Return a change of a recipe with a value that is perhaps none."""
     field = random.choice((*FIELDS, random.choice(TEXTS)))
-    return f"{field}{random.choice(('=', '=', '=', '=', ''))}{random.choice((*NUMBERS, *TEXTS, 'on', 'off', 'steps', '1_2_3'))}"
+    value = random.choice((*NUMBERS, *TEXTS, "on", "off", "steps", "1_2_3"))
+    return f"{field}={value}" if random.random() < 0.8 else f"{field}{value}"

@@ -78,8 +78,12 @@ class Campaign:
             self.counts.largest = max(self.counts.largest, verdict.outcome.peak)
         if verdict.violations and self._is_new(f"{case.command}: {verdict.violations[0]}"):
             where = self.laboratory.keep(verdict, seed, self.kept)
-            print(f"VIOLATION seed {seed}, {case.reader}, {verdict.damage.about}: rkcnn {' '.join(verdict.words)}"[:600])
-            print("".join(f"    {violation}\n" for violation in verdict.violations) + f"    kept in {where}", flush=True)
+            print(
+                f"VIOLATION seed {seed}, {case.reader}, {verdict.damage.about}: rkcnn {' '.join(verdict.words)}"[:600]
+            )
+            print(
+                "".join(f"    {violation}\n" for violation in verdict.violations) + f"    kept in {where}", flush=True
+            )
 
     def run_readers(self, first: int) -> None:
         """Run a block of cases of each reader."""
@@ -90,7 +94,9 @@ class Campaign:
                 where = self.kept / f"{trouble.seed}-reader"
                 where.mkdir(parents=True, exist_ok=True)
                 (where / self.readers[trouble.reader].name).write_bytes(trouble.content)
-                print(f"VIOLATION seed {trouble.seed}, reader {trouble.reader}: {trouble.violation}\n    kept in {where}")
+                print(
+                    f"VIOLATION seed {trouble.seed}, reader {trouble.reader}: {trouble.violation}\n    kept in {where}"
+                )
 
     def _is_new(self, violation: str) -> bool:
         """Count a violation; return whether it shall be shown and kept, as one of the first of its kind."""
@@ -98,6 +104,12 @@ class Campaign:
         kind = re.sub(r"(characters: .{20}).*|(Warning: ).*", r"\1\2", kind)[:160]
         self.counts.violations[kind] += 1
         return self.counts.violations[kind] <= KEPT_OF_A_KIND
+
+    def run_cases(self, number: int, seed: int) -> None:
+        """Run a block of cases of each reader, and so many of commands."""
+        self.run_readers(seed)
+        for each in range(seed, seed + number):
+            self.run_command(each)
 
     def run(self, minutes: float, seed: int) -> None:
         """Run cases for so many minutes; print how it goes."""
@@ -127,8 +139,8 @@ def describe(counts: Counts) -> str:
     named = {"file, read by a command": counts.by_reader, "command": counts.by_command, "reader alone": counts.direct}
     for title, numbers in named.items():
         lines.append(f"{title:34}" + "".join(f"{answer:>13}" for answer in ANSWERS))
-        for name in sorted({name for name, _ in numbers}):
-            lines.append(f"{name:34}" + "".join(f"{numbers[name, answer]:13,}" for answer in ANSWERS))
+        names = sorted({name for name, _ in numbers})
+        lines += [f"{name:34}" + "".join(f"{numbers[name, answer]:13,}" for answer in ANSWERS) for name in names]
         lines.append("")
     lines += [f"{number:6}  {kind}" for kind, number in counts.violations.most_common()]
     worst = f"slowest refusal {counts.slowest:.1f} s of CPU, largest {counts.largest >> 20} MB"
@@ -140,6 +152,7 @@ def main() -> int:
     """Run a campaign, or one case again; return 1 where there were violations."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--cases", type=int, help="run so many cases of commands instead, however long they take")
     parser.add_argument("--seed", type=int, help="the first seed; by default a random one")
     parser.add_argument("--replay", type=Path, help="the folder of a kept case, which is run again")
     parser.add_argument("--kept", type=Path, default=Path("fuzz-kept"), help="where files of violations are kept")
@@ -151,12 +164,17 @@ def main() -> int:
         campaign = Campaign(folder, given.kept.absolute())
         if given.replay is not None:
             verdict = campaign.laboratory.replay(given.replay)
-            sys.stdout.write(verdict.outcome.out.decode(errors="replace") + verdict.outcome.err.decode(errors="replace"))
+            sys.stdout.write(
+                verdict.outcome.out.decode(errors="replace") + verdict.outcome.err.decode(errors="replace")
+            )
             print("\n".join(verdict.violations) or f"holds: {verdict.answer}, exit code {verdict.outcome.code}")
             return 1 if verdict.violations else 0
         seed = secrets.randbelow(1 << 40) if given.seed is None else given.seed
         print(f"fuzz  seeds from {seed} on", flush=True)
-        campaign.run(given.minutes, seed)
+        if given.cases is not None:
+            campaign.run_cases(given.cases, seed)
+        else:
+            campaign.run(given.minutes, seed)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     print(describe(campaign.counts))

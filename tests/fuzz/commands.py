@@ -91,7 +91,7 @@ class Laboratory:
         }
         self._sound: dict[str, Outcome] = {}
         for build in (partial(build_files, self.world), partial(build_runs, self.world, self._run_sound)):
-            done = self._watch(build, hang=600)
+            done = self._watch(build)
             if done.code != 0:
                 raise RuntimeError(f"the sound files can't be made: {done.err.decode()}")
         shutil.copytree(self.world, self.template, symlinks=True)
@@ -152,11 +152,13 @@ class Laboratory:
     def measure(self, name: str) -> Outcome:
         """Return what a command does on sound files; it must succeed. Its imports are kept for all cases after it."""
         if name not in self._sound:
-            case = Case("", name, argument="" if name in COMMANDS else arguments.SOUND["F=V" if "--set" in name else "N"])
+            case = Case(
+                "", name, argument="" if name in COMMANDS else arguments.SOUND["F=V" if "--set" in name else "N"]
+            )
             listed = self.folder / "captured" / "modules"
             for _ in range(2):  # the second time without imports
                 copy_world(self.template, self.world)
-                found = self._watch(partial(_run_main, self._words(case), listed), hang=120)
+                found = self._watch(partial(_run_main, self._words(case), listed))
                 if found.code not in (0, ACCEPTED):
                     raise RuntimeError(f"{name} fails on sound files: {found.code}, {found.err.decode()[-2000:]}")
                 for module in listed.read_text().split():
@@ -179,9 +181,8 @@ class Laboratory:
             if end.code:
                 raise RuntimeError(f"{command} ended with {end.code}") from None
 
-    def _watch(self, work: Callable[[], object], hang: float | None = None) -> Outcome:
-        limit = {} if hang is None else {"hang": hang}
-        return run_watched(work, self.folder / "captured", self.environment, self.folder / "cwd", **limit)
+    def _watch(self, work: Callable[[], object]) -> Outcome:
+        return run_watched(work, self.folder / "captured", self.environment, self.folder / "cwd")
 
     def _clean(self) -> None:
         for name in ("cwd", "temporary"):

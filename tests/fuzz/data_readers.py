@@ -110,7 +110,9 @@ READERS: dict[str, tuple[bytes, Callable[[BinaryIO], list[LabelledPixels]]]] = {
 
 def read_to_images(name: str, path: Path) -> None:
     """Read a file by the reader of that name, and make `Images` of what it holds."""
-    with path.open("rb") as file:  # on disk: a file object gives memory for what it is asked to read, one in memory doesn't
+    with path.open(
+        "rb"
+    ) as file:  # on disk: a file object gives memory for what it is asked to read, one in memory doesn't
         parts = READERS[name][1](file)
     for part in parts:
         pixels = torch.from_numpy(part.pixels.transpose(0, 3, 1, 2).copy())

@@ -1,4 +1,4 @@
-"""The law for every file that a command opens: valid content, or one short sentence; soon, in little memory, in its folder."""
+"""The law for every file that a command opens: valid content or one short sentence, soon, in little memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from fuzz.watched import ACCEPTED, Outcome
 
 LONGEST = 300  # characters of a sentence, without the paths of the folder that is worked in
-ABOUT = 20  # "about" 300
+ABOUT = 150  # more for sentences that list what would work, such as all fields of a recipe
 SECONDS = 10.0  # of CPU time beyond that of the same command on sound files
 MEMORY, TIMES = 64 << 20, 3  # bytes beyond those of the same command on sound files, and so many times the file's
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")

@@ -17,10 +17,68 @@ NUMBERS = (
     *(-(2**31), -(2**63), 1.5, -0.0, 1e-320, 1e18, 1e308, -1e308, float("nan"), float("inf"), -float("inf")),
 )
 TEXTS = (
-    *("", " ", "x", "\x00", "\x1b[2J\x1b[31mred", "two\nlines", "\r\b\x07", "\x9b31m", "\u202e drow", "\u2028", "\ud800"),
-    *("a" * 5000, "<script>alert(1)</script>", "# heading | cell", "[red]", "../../..", "/", "-", "{}", "%s%n", "±", "日本"),
-    *("nan", "NaN", "1e999", "٣", "~validation-xyz", "~validation-99999999999", "finished", "diverged: x", "RKCNN-R-2@k=65536"),
-    *("ResNet@k=4,r=1000", "RKCNN-I-100_100_100@k=9999", "arrays-0", "folder:/", "npz:/dev/zero", "mnist", "auto", "cuda:9"),
+    *(
+        "",
+        " ",
+        "x",
+        "\x00",
+        "\x1b[2J\x1b[31mred",
+        "two\nlines",
+        "\r\b\x07",
+        "\x9b31m",
+        "\u202e drow",
+        "\u2028",
+        "\ud800",
+    ),
+    *(
+        "a" * 5000,
+        "<script>alert(1)</script>",
+        "# heading | cell",
+        "[red]",
+        "../../..",
+        "/",
+        "-",
+        "{}",
+        "%s%n",
+        "±",
+        "日本",
+    ),
+    *(
+        "nan",
+        "NaN",
+        "1e999",
+        "٣",
+        "~validation-xyz",
+        "~validation-99999999999",
+        "finished",
+        "diverged: x",
+        "RKCNN-R-2@k=65536",
+    ),
+    *(
+        "ResNet@k=4,r=1000",
+        "RKCNN-I-100_100_100@k=9999",
+        "arrays-0",
+        "folder:/",
+        "npz:/dev/zero",
+        "mnist",
+        "auto",
+        "cuda:9",
+    ),
+)
+SHAPES = (
+    *(
+        "(17592186044416,)",
+        "(0,)",
+        "(0, 17592186044416)",
+        "()",
+        "(-1,)",
+        "(1,)",
+        "(2, 2)",
+        "(32, 1)",
+        "('x',)",
+        "(1.5,)",
+    ),
+    *("(True,)", "(" * 200 + ")" * 200, "(9999999999999999999999,)", "[32]", "None"),
 )
 FORMS = ("bytes", "json", "npy", "safetensors", "text")
 
@@ -199,11 +257,13 @@ def _break_json_text(random: Random, sound: str, facts: Any, name: str) -> str:
     if name == "deep objects":
         return '{"a":' * DEEP + "1" + "}" * DEEP
     if name == "no JSON":
-        return random.choice(("", "null", "NaN", "[]", "{}", '"text"', "\x00", "{'a': 1}", "\ufeff{}", "1" * 5000, "[1,"))
+        return random.choice(
+            ("", "null", "NaN", "[]", "{}", '"text"', "\x00", "{'a': 1}", "\ufeff{}", "1" * 5000, "[1,")
+        )
     key = random.choice(list(facts)) if isinstance(facts, dict) and facts else "a"
     quoted = json.dumps(key)
     if name == "duplicate key":
-        return '{"%s": 1, ' % key + sound.lstrip()[1:]
+        return f"{{{quoted}: 1, {sound.lstrip()[1:]}"
     value = "9" * random.choice((400, 5000, 100_000)) if name == "long number" else "[" * DEEP + "]" * DEEP
     return sound.replace(f"{quoted}: ", f"{quoted}: {value}, {json.dumps(key + '-')}: ", 1)
 
@@ -211,11 +271,10 @@ def _break_json_text(random: Random, sound: str, facts: Any, name: str) -> str:
 def _damage_npy(random: Random, sound: bytes) -> Damage:
     """Return an npy file whose header says something else; the data stays."""
     length = int.from_bytes(sound[8:10], "little")
-    shape = random.choice(
-        ("(17592186044416,)", "(0,)", "(0, 17592186044416)", "()", "(-1,)", "(1,)", "(2, 2)", "(32, 1)", "('x',)", "(1.5,)")
-        + ("(True,)", "(" * 200 + ")" * 200, "(9999999999999999999999,)", "[32]", "None")
+    shape = random.choice(SHAPES)
+    kind = random.choice(
+        ("<i8", "|u1", "<f4", "|O", "<U9999", "<c16", "|V0", "|V999999999", "M8[s]", "i4, i4", "\\x00", "|b1")
     )
-    kind = random.choice(("<i8", "|u1", "<f4", "|O", "<U9999", "<c16", "|V0", "|V999999999", "M8[s]", "i4, i4", "\\x00", "|b1"))
     header = {"descr": repr(kind), "fortran_order": random.choice(("False", "True", "7")), "shape": shape}
     if random.random() < 0.5:
         header["descr"] = "'<i8'"
@@ -227,7 +286,8 @@ def _damage_npy(random: Random, sound: bytes) -> Damage:
     said = random.choice((None, None, 0, 1, 65535))
     new = text.encode("latin-1")[:65000] + b"\n"
     return Damage(
-        "npy header", sound[:8] + (len(new) if said is None else said).to_bytes(2, "little") + new + sound[10 + length :]
+        "npy header",
+        sound[:8] + (len(new) if said is None else said).to_bytes(2, "little") + new + sound[10 + length :],
     )
 
 

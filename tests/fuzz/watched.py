@@ -1,4 +1,4 @@
-"""Runs a function in a forked child of this warm process, and measures it: output, time, memory, what it writes and runs.
+"""Runs a function in a forked child of this warm process, and measures it: output, time, memory, writing, running.
 
 A new process would import torch and matplotlib for each case, which takes seconds; a fork takes some milliseconds.
 """
@@ -6,7 +6,6 @@ A new process would import torch and matplotlib for each case, which takes secon
 from __future__ import annotations
 
 import faulthandler
-import gc
 import io
 import json
 import os
@@ -21,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-HANG = 25.0  # seconds by the clock after which a child is ended; a niced child on a busy machine may need some of them
+HANG = 12.0  # seconds in which a child waits, for a pipe or a lock say, after which it is ended
+LONGEST_CPU = 30.0  # seconds of CPU time after which a child is ended
 ADDRESS_SPACE = 16 << 30  # bytes that a child may map beyond what its parent has
 MOST_MEMORY = 3 << 30  # bytes beyond its parent's at which a child is ended
 CRASHED, ACCEPTED = 70, 77  # exit codes of a child: by an exception, and by `Accepted`
@@ -50,28 +50,37 @@ class Outcome:
 
 
 def run_watched(
-    work: Callable[[], object], folder: Path, environment: Mapping[str, str], cwd: Path, hang: float = HANG
+    work: Callable[[], object],
+    folder: Path,
+    environment: Mapping[str, str],
+    cwd: Path,
+    hang: float = HANG,
+    most_cpu: float = LONGEST_CPU,
 ) -> Outcome:
-    """Fork, run `work` there, and return what happened. `folder` takes the child's output."""
+    """Fork, run `work` there, and return what happened. `folder` takes the child's output.
+
+    The child is ended where it waits for `hang` seconds, for a pipe say, or takes `most_cpu` seconds of CPU time. Time
+    in which it could run but other processes do is not counted, so that a busy machine changes nothing.
+    """
     files = {name: folder / name for name in ("out", "err", "events", "base")}
     for path in files.values():
         path.write_bytes(b"")
-    gc.collect()
     base = _resident("self")
     start = time.monotonic()
     child = os.fork()
     if child == 0:
         _run_child(work, files, environment, cwd)  # never returns
-    ended = ""
-    status, usage = 0, None
+    ended, busy = "", start  # why it was ended, and when it was last seen to run
     while True:
         done, status, usage = os.wait4(child, os.WNOHANG)
         if done:
             break
-        wall = time.monotonic() - start
-        if not ended and wall > hang:
+        now = time.monotonic()
+        running, seconds = _activity(child)
+        busy = now if running else busy
+        if seconds > most_cpu or now - busy > hang or now - start > 20 * most_cpu:
             ended = "hang"
-        elif not ended and _resident(str(child)) - base > MOST_MEMORY:
+        elif _resident(str(child)) - base > MOST_MEMORY:
             ended = "memory"
         if ended:
             os.kill(child, signal.SIGUSR1)  # faulthandler writes where it is
@@ -79,7 +88,7 @@ def run_watched(
             os.kill(child, signal.SIGKILL)
             _, status, usage = os.wait4(child, 0)
             break
-        time.sleep(0.002 if wall < 0.2 else 0.02)
+        time.sleep(0.002 if now - start < 0.2 else 0.02)
     lines = files["events"].read_text(errors="replace").splitlines()
     return Outcome(
         code=os.waitstatus_to_exitcode(status),
@@ -93,7 +102,9 @@ def run_watched(
     )
 
 
-def _run_child(work: Callable[[], object], files: Mapping[str, Path], environment: Mapping[str, str], cwd: Path) -> None:
+def _run_child(
+    work: Callable[[], object], files: Mapping[str, Path], environment: Mapping[str, str], cwd: Path
+) -> None:
     code = CRASHED
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -103,9 +114,10 @@ def _run_child(work: Callable[[], object], files: Mapping[str, Path], environmen
         for number, name in ((1, "out"), (2, "err")):
             os.dup2(os.open(files[name], os.O_WRONLY | os.O_TRUNC), number)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        sys.stdout = io.TextIOWrapper(open(1, "wb", closefd=False), "utf-8", "strict")
-        sys.stderr = io.TextIOWrapper(open(2, "wb", buffering=0, closefd=False), "utf-8", "backslashreplace", write_through=True)
-        faulthandler.register(signal.SIGUSR1, file=open(2, "wb", closefd=False), all_threads=True)
+        out, err = io.FileIO(1, "w", closefd=False), io.FileIO(2, "w", closefd=False)
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(out), "utf-8", "strict")
+        sys.stderr = io.TextIOWrapper(io.BufferedWriter(err), "utf-8", "backslashreplace", write_through=True)
+        faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)
         mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (mapped + ADDRESS_SPACE, mapped + ADDRESS_SPACE))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -124,6 +136,7 @@ def _run_child(work: Callable[[], object], files: Mapping[str, Path], environmen
         code = CRASHED
         traceback.print_exc()
     finally:
+        sys.stderr.flush()
         os._exit(code)
 
 
@@ -151,6 +164,15 @@ def _audit(file: int) -> None:
         os.write(file, (json.dumps([what, str(about)]) + "\n").encode())
 
     sys.addaudithook(hook)
+
+
+def _activity(process: int) -> tuple[bool, float]:
+    """Return whether a process runs, or could if there were a free core, and its seconds of CPU time so far."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return True, 0.0
+    return stat[0] == "R", (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _resident(process: str) -> int:

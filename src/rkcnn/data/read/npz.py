@@ -17,7 +17,7 @@ import numpy as np
 from rkcnn.data.options import NPZ_KEYS
 from rkcnn.data.read.archive import CHUNK, DEFLATE_RATIO
 from rkcnn.data.read.labelled_pixels import LabelledPixels
-from rkcnn.error import InputError
+from rkcnn.error import InputError, shorten
 
 _HEADER = 4096  # bytes, more than the description of any plain array takes
 _CONTENTS = 1 << 20  # bytes of the zip's table of contents, more than a few arrays need
@@ -63,7 +63,7 @@ def read_npz(
         SystemError,
     ) as error:
         # what zipfile and literal_eval raise on damaged, encrypted or exotic files, and on text beyond Unicode
-        raise InputError(f"{where}: can't be read as .npz ({type(error).__name__}: {error})") from None
+        raise InputError(f"{where}: can't be read as .npz ({type(error).__name__}: {shorten(str(error), 100)})") from None
     parts = {}
     for name in ("train", "test"):
         pixels, labels = arrays.get(f"x_{name}"), arrays.get(f"y_{name}")
