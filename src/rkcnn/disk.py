@@ -26,6 +26,8 @@ _REASONS = {
     errno.ENOTDIR: "a part of its path is a file, not a folder",
     errno.EISDIR: "a folder with that name already exists",
     errno.EEXIST: "a file with that name already exists",
+    errno.ENOENT: "its folder doesn't exist or was deleted in the meantime",
+    errno.ENAMETOOLONG: "the name or path is longer than this file system takes",
 }
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a pipe returns at once instead of waiting for its other end
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # opening a symbolic link fails
@@ -59,6 +61,8 @@ def writing_to(path: Path, remedy: str) -> Iterator[None]:
         yield
     except OSError as error:
         reason = _REASONS.get(error.errno or 0, str(error))
+        if error.errno == errno.ENOENT:
+            remedy = "give the same command again to make it, or name another"
         raise DiskError(f"can't write to {path}: {reason}; {remedy}") from error
 
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-
 LONGEST_WORD = 200  # characters of a name or path in a message
 LONGEST_MESSAGE = 600  # characters; the longest of our own, which list what would work, have about 450
 

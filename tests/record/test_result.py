@@ -154,7 +154,7 @@ def test_a_part_that_readers_rely_on(tmp_path: Path, path: tuple[Any, ...], valu
 )
 def test_content_that_is_no_sound_json(tmp_path: Path, content: bytes, says: str) -> None:
     (tmp_path / "result.json").write_bytes(content)
-    with pytest.raises(InputError, match="can't be read as a result of rkcnn: .*; move it away") as raised:
+    with pytest.raises(InputError, match=r"can't be read as a result of rkcnn: .*; move it away") as raised:
         read_result(tmp_path / "result.json")
     assert says in str(raised.value)
     assert len(str(raised.value)) < 300

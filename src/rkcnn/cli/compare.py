@@ -14,8 +14,10 @@ def compare(
     *runs: Path,
     reference: str | None = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-) -> None:
+) -> int:
     """Compare runs of any networks on the same data by the same recipe: errors, costs, intervals and tests.
+
+    Returns the exit code: 1 if a record can't be read, which is named on standard error and left out.
 
     Parameters
     ----------
@@ -37,3 +39,4 @@ def compare(
     if output is not None:
         for path in found.write(output):
             print_line(f"written   {path}")
+    return 1 if found.damaged else 0

@@ -14,6 +14,7 @@ from cyclopts import Parameter
 from rkcnn.cli.data import FromSources, OwnImages
 from rkcnn.cli.output import print_line
 from rkcnn.data.options import OwnOptions, Sources
+from rkcnn.disk import DiskError
 from rkcnn.error import InputError
 from rkcnn.escape import escape_text
 
@@ -115,7 +116,12 @@ def report_metrics(task: Evaluation) -> None:
 
     result, images = task.classifier.result, task.images
     metrics = measure_on(task.classifier, images, task.device)
-    pictures, notes = save_pictures(metrics, images, task.classifier.name, task.folder)
+    try:
+        pictures, notes = save_pictures(metrics, images, task.classifier.name, task.folder)
+    except DiskError as error:
+        if task.folder != task.weights.parent:  # a folder that was named with -o
+            raise
+        pictures, notes = [], [f"no pictures: {with_flags(str(error))}"]
     if task.json:
         task.print_json({**metrics.as_dict(), "pictures": [str(path) for path in pictures], "notes": notes})
         return

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from rkcnn.cli.output import print_line
+from rkcnn.cli.output import print_error, print_line
+from rkcnn.error import InputError
 
 
 def log(
@@ -15,8 +17,10 @@ def log(
     to: str,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     project: str | None = None,
-) -> None:
+) -> int:
     """Send the numbers of finished runs, epoch by epoch, to TensorBoard, Weights & Biases or MLflow.
+
+    Returns the exit code: 1 if a record can't be read, which is named on standard error and left out.
 
     Parameters
     ----------
@@ -32,5 +36,9 @@ def log(
     """
     from rkcnn.use.log import log_runs
 
-    for name, where in log_runs(runs, to, output, project):
+    damaged: list[InputError] = []
+    for name, where in log_runs(runs, to, output, project, damaged.append):
         print_line(f"logged    {name}: {where}", flush=True)
+    for error in damaged:
+        print_error(str(error))
+    return 1 if damaged else 0

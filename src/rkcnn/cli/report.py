@@ -25,8 +25,10 @@ def report(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     preset: str | None = None,
     readme: Path | None = None,
-) -> None:
+) -> int:
     """Print the paper's table with ours beside it: errors, costs, comparisons, and what they say about its claims.
+
+    Returns the exit code: 1 if a record can't be read, which is named on standard error and left out.
 
     Parameters
     ----------
@@ -44,11 +46,12 @@ def report(
     """
     if readme is not None:
         _write_readme(readme, from_ or Path("results"), table, output, preset)
-        return
+        return 0
     from rkcnn.record.tables import find_table
 
     if table is not None:
         find_table(table)  # a name that is not one is said before anything is read
+    from rkcnn.report.compare import find_damaged_predictions
     from rkcnn.report.report import build_report
     from rkcnn.report.results import find_conflicts, read_memories, read_records
     from rkcnn.report.tables.text import claims_text, table_text
@@ -56,7 +59,8 @@ def report(
     folder = from_ or Path("runs")
     records, unreadable = read_records(folder)
     memories, unread = read_memories(folder)
-    for trouble in (*unreadable, *unread, *find_conflicts(records)):
+    damaged = [*unreadable, *unread, *find_damaged_predictions(records)]
+    for trouble in (*damaged, *find_conflicts(records)):
         print_error(str(trouble))
     tables = _find_tables(table, records, memories, folder, preset)
     if output is not None:
@@ -74,6 +78,7 @@ def report(
 
         for path in write_files(found, output):
             print_line(f"written   {path}")
+    return 1 if damaged else 0
 
 
 def _find_tables(

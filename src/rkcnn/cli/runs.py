@@ -22,8 +22,10 @@ LEFT_ALIGNED = ("data", "network", "recipe", "state")
 
 def runs(
     *, from_: Path = Path("runs"), json_: Annotated[bool, Parameter(negative=(), show_default=False)] = False
-) -> None:
+) -> int:
     """List every run below a folder, also those that are not finished: data, network, recipe, seed, errors, time.
+
+    Returns the exit code: 1 if a run can't be read, which is named on standard error.
 
     Parameters
     ----------
@@ -55,6 +57,7 @@ def runs(
     for _, run in found:
         if isinstance(run, InputError):
             print_error(str(run))
+    return int(len(readable) < len(found))
 
 
 def row_of(run: Result | BegunRun) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from rkcnn.data.read.labelled_pixels import LabelledPixels
 from rkcnn.data.sets import DataSet
 from rkcnn.error import InputError
+from rkcnn.json_file import LONG, read_json
 
 FORMAT = 1
 _BLOCK = 4096  # images written at once
@@ -96,7 +97,7 @@ def clear_leftovers(root: Path, owner: str) -> None:
 def read_description(folder: Path) -> SetDescription | None:
     """Return the description of a decoded set; None if it is missing or damaged, or if a file is not complete."""
     try:
-        content: dict[str, Any] = json.loads((folder / "set.json").read_text())
+        content: dict[str, Any] = read_json(folder / "set.json", LONG)
         if content.get("format") != FORMAT:
             return None
         content["parts"] = {name: PartDescription(**part) for name, part in content["parts"].items()}
@@ -104,7 +105,7 @@ def read_description(folder: Path) -> SetDescription | None:
         complete = {"train", "test"} <= set(description.parts) and all(
             _is_complete(folder, name, part) for name, part in description.parts.items()
         )
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
     return description if complete else None
 

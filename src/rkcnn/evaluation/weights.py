@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from rkcnn.data.images import Images
 from rkcnn.error import InputError
+from rkcnn.json_file import parse_json
 from rkcnn.model.create import create_model
 from rkcnn.run_folder import WEIGHTS, is_checkpoint
 
@@ -73,7 +74,7 @@ def read_weights(path: Path) -> tuple[nn.Module, NetworkDescription]:
         what = "a checkpoint" if is_checkpoint(path.name) else "not a weight file of rkcnn"
         raise InputError(f"{path} is {what}; give a finished run's folder or its {WEIGHTS}")
     try:
-        values: dict[str, Any] = json.loads(description_json)
+        values: dict[str, Any] = parse_json(description_json, dict)
         values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
         description = NetworkDescription(**values)
         network = create_model(description.network, len(description.classes), description.channels)

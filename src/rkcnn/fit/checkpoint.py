@@ -12,14 +12,24 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from rkcnn.disk import write_atomically
-from rkcnn.error import InputError
+from rkcnn.disk import read_file, write_atomically
+from rkcnn.error import InputError, shorten
 from rkcnn.fit.trainer import Trainer
+from rkcnn.json_file import LONG, Kinds, check_fields, read_json
 from rkcnn.run_folder import checkpoint_path, find_checkpoint_files, find_checkpoints, tensors_of
 
 REMEDY = "free some space there or choose another folder"
 KEPT = 2  # checkpoints of a run: the newest, and the one before it in case the newest is damaged
 SCHEMA = 2  # the version of the JSON file's shape
+
+_FIELDS: Kinds = {
+    **dict.fromkeys(("schema", "epoch", "step"), int),
+    "seconds": (int, float),
+    "solver_stats": list,
+    **dict.fromkeys(("identity", "history"), dict),
+    "sha256": str,
+}
+_MORE_TENSORS = 1 << 30  # bytes of a checkpoint's tensors beyond what the trainer's own take
 
 Json = dict[str, Any]
 
@@ -69,18 +79,19 @@ def load_checkpoint(folder: Path, trainer: Trainer, identity: Json) -> tuple[Jso
     where every checkpoint is damaged, or where one is of another run or another version.
     """
     damaged = []
+    own = trainer.state()
+    limit = 2 * sum(value.nbytes for value in own.values()) + _MORE_TENSORS
     for path in reversed(find_checkpoints(folder)):
-        found = _read(path)
+        found = _read(path, limit)
         if found is None:
             damaged.append(path.name)
             continue
         facts, tensors = found
-        own = trainer.state()
         shapes, wanted = ({name: value.shape for name, value in each.items()} for each in (tensors, own))
-        if facts.get("schema") == SCHEMA and facts["identity"] != identity:
+        if facts["schema"] == SCHEMA and facts["identity"] != identity:
             difference = _differences(facts["identity"], identity)
             raise InputError(f"{path} is of another run ({difference}); remove it or name another `out=...`")
-        if facts.get("schema") != SCHEMA or shapes != wanted:
+        if facts["schema"] != SCHEMA or shapes != wanted or len(facts["solver_stats"]) != len(trainer.solver_stats):
             raise InputError(f"{path} was made by another version of rkcnn; remove it to start anew")
         with torch.no_grad():
             for name, value in own.items():
@@ -94,17 +105,31 @@ def load_checkpoint(folder: Path, trainer: Trainer, identity: Json) -> tuple[Jso
     return None, ""
 
 
-def _read(path: Path) -> tuple[Json, dict[str, Tensor]] | None:
-    """Read a checkpoint; None if any byte of it has changed since it was written."""
+def _read(path: Path, limit: int) -> tuple[Json, dict[str, Tensor]] | None:
+    """Read a checkpoint, whose tensors take at most `limit` bytes.
+
+    Returns None if any byte of it has changed since it was written, or if it holds something else than a checkpoint.
+    """
     try:
-        facts = json.loads(path.read_bytes())
+        facts = read_json(path, LONG)
         check = facts.pop("check")
-        content = tensors_of(path).read_bytes()
+        check_fields("checkpoint", facts, _FIELDS)
+        content = read_file(tensors_of(path), limit)
         if check != _checksum(facts) or facts["sha256"] != hashlib.sha256(content).hexdigest():
             return None
+        _check_values(facts)
         return facts, load(content)
-    except (OSError, ValueError, KeyError, AttributeError, TypeError, SafetensorError):
+    except (ValueError, KeyError, TypeError, SafetensorError):
         return None
+
+
+def _check_values(facts: Json) -> None:
+    """Raise ValueError unless the position and the solvers' totals are possible ones."""
+    if facts["epoch"] < 0 or facts["step"] < 0 or facts["seconds"] < 0:
+        raise ValueError("a position before the start")
+    for sums in facts["solver_stats"]:
+        if not isinstance(sums, list) or len(sums) != 5 or not all(type(each) in (int, float) for each in sums):
+            raise ValueError("totals of a solver that are not five numbers")
 
 
 def _checksum(facts: Json) -> str:
@@ -112,5 +137,12 @@ def _checksum(facts: Json) -> str:
 
 
 def _differences(theirs: Json, ours: Json) -> str:
-    names = [name for name in ours if theirs.get(name) != ours[name]]
-    return ", ".join(f"{name} {theirs.get(name)} instead of {ours[name]}" for name in names)
+    """Return what differs between two runs; of a recipe, the fields alone."""
+    found = []
+    for name in ours:
+        one, two = theirs.get(name), ours[name]
+        if isinstance(one, dict) and isinstance(two, dict):
+            found += [f"{name} {field}" for field in one | two if one.get(field) != two.get(field)]
+        elif one != two:
+            found.append(f"{name} {shorten(str(one), 80)} instead of {shorten(str(two), 80)}")
+    return ", ".join(found)

@@ -7,8 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from rkcnn.data.sets import SETS
+from rkcnn.disk import MissingFile
 from rkcnn.error import InputError, did_you_mean
 from rkcnn.record.result import Result
+from rkcnn.report.compare import read_classes
 from rkcnn.report.results import Records, ResultTable, Row, family_of
 from rkcnn.run_folder import PREDICTIONS
 
@@ -138,9 +140,8 @@ def _count_images(records: Records) -> int | None:
 
 
 def _count_predictions(path: Path) -> int | None:
-    import numpy as np
-
     try:
-        return len(np.load(path, allow_pickle=False))
-    except (OSError, ValueError, TypeError):
+        predictions = read_classes(path)
+    except MissingFile:
         return None
+    return None if predictions is None else len(predictions)

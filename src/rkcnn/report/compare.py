@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from math import comb
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from rkcnn.data.cache import read_test_labels
 from rkcnn.data.options import Sources
+from rkcnn.data.read.npy import read_npy
 from rkcnn.data.sets import SETS, DataSet
+from rkcnn.disk import MissingFile
+from rkcnn.error import InputError
 from rkcnn.evaluation.binomial import McNemar, mcnemar
-from rkcnn.report.results import ResultTable, Row
+from rkcnn.report.results import Records, ResultTable, Row
 from rkcnn.report.statistics import (
     MOST_SPLITS,
     Difference,
@@ -59,18 +65,39 @@ def read_labels(data: DataSet) -> NDArray[np.int64] | None:
 
 def _read_first(row: Row, name: str) -> NDArray[np.integer] | None:
     """Return an array of the folder of seed 0; None where there is no such file, or it can't be read."""
-    import numpy as np
-
     for folder, result in zip(row.folders, row.results, strict=False):
-        path = folder / name
-        if result.run.seed or not path.is_file():
-            continue
-        try:
-            values: NDArray[np.integer] = np.load(path, allow_pickle=False)
-        except (OSError, ValueError):
-            return None
-        return values
+        if not result.run.seed:
+            with suppress(MissingFile):
+                return read_classes(folder / name)
     return None
+
+
+def read_classes(path: Path) -> NDArray[np.integer] | None:
+    """Return the class of each image in predictions.npy or labels.npy; None where it can't be read.
+
+    Raises `MissingFile` where there is no such file.
+    """
+    try:
+        values: NDArray[np.integer] = read_npy(path)
+    except MissingFile:
+        raise
+    except (InputError, OSError):
+        return None
+    return values if values.ndim == 1 and values.size else None
+
+
+def find_damaged_predictions(records: Records) -> Iterator[InputError]:
+    """Yield an error for each file of seed 0 that is needed to compare image by image and can't be read."""
+    for folder, result in records:
+        for name in (PREDICTIONS, LABELS):
+            try:
+                if not result.run.seed and read_classes(folder / name) is None:
+                    yield InputError(
+                        f"{folder / name} can't be read as the class of each image, and tests image by image are left "
+                        "out; train the run again or copy the file again"
+                    )
+            except MissingFile:
+                continue
 
 
 class ImageSampling(NamedTuple):

@@ -201,8 +201,11 @@ def start_job(
             and not repeated
             and (shorter := find_shorter_run(run, folder, checksums(training, test))) is not None
         ):
-            history, note = load_checkpoint(shorter.folder, trainer, identify(shorter.run, training, test))
-            notes += [note, f"continues from the {trainer.epoch} epochs in {shorter.folder}"]
+            try:
+                history, note = load_checkpoint(shorter.folder, trainer, identify(shorter.run, training, test))
+                notes += [note, f"continues from the {trainer.epoch} epochs in {shorter.folder}"]
+            except InputError as error:  # which must not stop this run
+                notes.append(f"starts anew: {error}")
         return history, notes, trainer.epoch, trainer.step
 
     history, notes, trainer.epoch, trainer.step = ranks.from_rank_0(load)

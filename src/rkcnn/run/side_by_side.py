@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from rkcnn.data.images import Images
-from rkcnn.disk import lock_folder
+from rkcnn.disk import MissingFile, lock_folder
 from rkcnn.error import InputError
 from rkcnn.fit.fit import Diverged, EpochDone, Paused, StepsDone, fit
 from rkcnn.fit.ranks import Ranks, join
@@ -86,27 +86,36 @@ def train_side_by_side(
 
 
 def _claim_folder(run: Run, folder: Path, content: dict[str, str], again: bool, stack: ExitStack) -> Result | None:
-    """Lock the run's folder until the stack is closed, and return its result unless `again` is set.
+    """Return the run's result unless `again` is set; without one, lock the folder until the stack is closed.
 
     `content` are the checksums that the result's images must have. A result that is repeated is set aside, so that
     the repetition can be broken off and continued like any run.
     """
+    path = folder / RESULT
+    if not again and (result := _find_result(run, path, content)) is not None:  # it can be on a read-only disk
+        return result
     stack.enter_context(lock_folder(folder))
     for leftover in find_incomplete_files(folder):
         leftover.unlink(missing_ok=True)
-    path = folder / RESULT
-    if not path.exists():
-        return None
-    if again:
+    if not again:
+        return _find_result(run, path, content)  # another process may have finished it before the folder was locked
+    if path.exists():
         for old in list(find_checkpoint_files(folder)):
             old.unlink()
         path.replace(folder / REPLACED_RESULT)
+    return None
+
+
+def _find_result(run: Run, path: Path, content: dict[str, str]) -> Result | None:
+    """Return the run's result, or None if there is none; raises InputError if it is of another run or other images."""
+    try:
+        result = read_result(path)
+    except MissingFile:
         return None
-    result = read_result(path)
     if result.run != run:
         raise InputError(f"{path} is of another run than {run.folder}; name another `out=...` or give `again=True`")
     if any(result.data.get(name, value) != value for name, value in content.items()):
-        raise InputError(f"{folder} holds a result of other images; name another `out=...` or give `again=True`")
+        raise InputError(f"{path.parent} holds a result of other images; name another `out=...` or give `again=True`")
     return result
 
 

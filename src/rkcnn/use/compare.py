@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rkcnn.error import InputError
 from rkcnn.record.selection import select_results
 from rkcnn.report.any_runs import NAME, arrange_runs
+from rkcnn.report.compare import find_damaged_predictions
 from rkcnn.report.files import check_folder, write_files
 from rkcnn.report.report import build_report
 from rkcnn.report.results import find_conflicts
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
 class RunComparison:
     """What `rkcnn.compare` found; `print` shows it as text.
 
-    `warnings` are sentences on records that can't be read, and on copies of a run with different results.
+    `warnings` are sentences on records that can't be read, and on copies of a run with different results; `damaged` are
+    those of the first kind alone.
     """
 
     def __init__(self, paths: Iterable[Path], reference: str | None = None) -> None:
         records, unreadable = select_results(paths)
-        self.warnings = (*map(str, unreadable), *find_conflicts(records))
+        self.damaged = tuple(map(str, (*unreadable, *find_damaged_predictions(records))))
+        self.warnings = (*self.damaged, *find_conflicts(records))
         self._report = build_report([arrange_runs(records, reference)])
 
     @property

@@ -45,13 +45,18 @@ class LoggedRun:
 
 
 def log_runs(
-    paths: Iterable[Path], to: str, output: Path | None = None, project: str | None = None
+    paths: Iterable[Path],
+    to: str,
+    output: Path | None = None,
+    project: str | None = None,
+    on_damaged: Callable[[InputError], object] | None = None,
 ) -> Iterator[tuple[str, str]]:
     """Send the runs in these folders to a logger; yield the name of each, and where it is.
 
     `output` is TensorBoard's folder, or that in which Weights & Biases keeps its own; MLflow's is set by the
     environment variable MLFLOW_TRACKING_URI. `project` is the project of Weights & Biases or the experiment of MLflow.
-    A run that was logged before is replaced.
+    A run that was logged before is replaced. `on_damaged` is called for each record that can't be read; without it the
+    first one is raised.
     """
     if to not in LOGGERS:
         raise InputError(f"no logger {to!r}{did_you_mean(to, LOGGERS)}; loggers are {', '.join(LOGGERS)}")
@@ -62,8 +67,10 @@ def log_runs(
     if to == "tensorboard" and project is not None:
         raise InputError(f"`project={project}` given with tensorboard, which has none; name a folder with `output=...`")
     records, unreadable = select_results(paths)
-    if unreadable:
-        raise unreadable[0]
+    for error in unreadable:
+        if on_damaged is None:
+            raise error
+        on_damaged(error)
     runs = [_prepare(folder, result) for folder, result in records]
     yield from LOGGERS[to](runs, output, project or PROJECT)
 

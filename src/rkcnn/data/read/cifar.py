@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from typing import BinaryIO
 
 import numpy as np
@@ -13,6 +12,7 @@ from rkcnn.data.read.folder import open_image
 from rkcnn.data.read.labelled_pixels import LabelledPixels
 from rkcnn.data.read.plain_pickle import read_plain_pickle
 from rkcnn.error import InputError
+from rkcnn.json_file import parse_json
 
 SIDE = 32
 PIXELS = 3 * SIDE * SIDE  # bytes of an image: three planes of 1,024
@@ -69,8 +69,8 @@ def read_json_labels(file: BinaryIO, where: str) -> NDArray[np.int64]:
     if _size(file) > MOST_JSON:
         raise InputError(f"{where}: holds {_size(file)} bytes, and labels take {MOST_JSON} at most")
     try:
-        labels = json.loads(file.read())
-    except (ValueError, RecursionError) as error:
+        labels = parse_json(file.read(), list)
+    except ValueError as error:
         raise InputError(f"{where}: is not readable as JSON ({error})") from None
     if not _are_labels(labels):
         raise InputError(f"{where}: must be a list of whole numbers 0 to 255")

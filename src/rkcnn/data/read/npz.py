@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import ast
 import io
-import math
-import re
 import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
-from typing import IO, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from rkcnn.data.options import NPZ_KEYS
 from rkcnn.data.read.archive import CHUNK, DEFLATE_RATIO
 from rkcnn.data.read.labelled_pixels import LabelledPixels
+from rkcnn.data.read.npy import read_header
 from rkcnn.error import InputError, shorten
 
-_HEADER = 4096  # bytes, more than the description of any plain array takes
 _CONTENTS = 1 << 20  # bytes of the zip's table of contents, more than a few arrays need
 _MOST_CLASSES = 1 << 16
 
@@ -62,8 +59,9 @@ def read_npz(
         RecursionError,
         SystemError,
     ) as error:
-        # what zipfile and literal_eval raise on damaged, encrypted or exotic files, and on text beyond Unicode
-        raise InputError(f"{where}: can't be read as .npz ({type(error).__name__}: {shorten(str(error), 100)})") from None
+        # what zipfile raises on damaged, encrypted or exotic files, and NumPy on text beyond Unicode
+        reason = f"{type(error).__name__}: {shorten(str(error), 100)}"
+        raise InputError(f"{where}: can't be read as .npz ({reason})") from None
     parts = {}
     for name in ("train", "test"):
         pixels, labels = arrays.get(f"x_{name}"), arrays.get(f"y_{name}")
@@ -94,6 +92,8 @@ def _labelled(pixels: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], where:
     if pixels.dtype != np.uint8 or pixels.ndim not in (3, 4) or (pixels.ndim == 4 and pixels.shape[3] not in (1, 3)):
         given = f"{pixels.dtype} {pixels.shape}"
         raise InputError(f"{where}: pixels are {given}, and must be uint8 (N, H, W), (N, H, W, 1) or (N, H, W, 3)")
+    if 0 in pixels.shape:
+        raise InputError(f"{where}: pixels have the shape {pixels.shape}, and no side may be 0")
     if labels.dtype.kind not in "iu" or not labels.size or labels.min() < 0 or labels.max() > 65535:
         raise InputError(f"{where}: labels must be whole numbers from 0 to 65535")
     if labels.ndim == 2 and labels.shape[1] > 1:
@@ -118,8 +118,8 @@ def _read_arrays(
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise InputError(f"{where}: {name} is packed in a way NumPy doesn't write; save it with np.savez again")
             with archive.open(member) as packed:
-                shape, fortran, dtype = _read_header(packed, f"{where}: {name}")
-                size = math.prod(shape) * dtype.itemsize
+                header = read_header(packed, f"{where}: {name}")
+                size = header.size
                 if size > remaining:
                     raise InputError(
                         f"{where}: {name} takes {size} bytes, and `max_bytes={limit}` leaves {remaining}; allow more"
@@ -136,7 +136,7 @@ def _read_arrays(
                         f"{where}: {name} claims {size} bytes, has {'more' if len(data) > size else 'less'}"
                     )
             remaining -= size
-            arrays[name] = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
+            arrays[name] = np.frombuffer(data, header.dtype).reshape(header.shape, order="F" if header.fortran else "C")
     return arrays, members
 
 
@@ -151,24 +151,6 @@ def _match_names(members: list[str], keys: Mapping[str, str], where: str) -> dic
         elif name in keys:
             raise InputError(f"{where}: has no array {keys[name]}; it holds {_list_few(members)}")
     return ours
-
-
-def _read_header(file: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return the shape, whether the order is Fortran's, and the dtype of an array in NumPy's format (NEP 1)."""
-    start = file.read(8)
-    wide = start[6:7] in (b"\2", b"\3")
-    length = int.from_bytes(file.read(4 if wide else 2), "little")
-    if start[:6] != b"\x93NUMPY" or length > _HEADER:
-        raise InputError(f"{where}: doesn't begin as an array of NumPy does")
-    described = ast.literal_eval(file.read(length).decode("latin-1").strip())
-    shape, kind = described["shape"], described["descr"]
-    if not isinstance(kind, str) or not re.fullmatch(r"[<>|=]?[iuU]\d{1,5}", kind):
-        raise InputError(f"{where}: is of {str(kind)[:80]!r}, and must be whole numbers (classes: text)")
-    if not isinstance(shape, tuple) or not all(type(length) is int and length >= 0 for length in shape):
-        raise InputError(f"{where}: has {str(shape)[:80]} for a shape, and must have a tuple of whole numbers")
-    if len(shape) > 32 or any(length >= 1 << 63 for length in shape):
-        raise InputError(f"{where}: has a shape of {len(shape)} lengths or of one beyond 2**63, which no array has")
-    return shape, bool(described["fortran_order"]), np.dtype(kind)
 
 
 def _refuse_long_contents(file: BinaryIO, where: str) -> None:
