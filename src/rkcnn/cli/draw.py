@@ -23,6 +23,7 @@ def draw(name: str, /, *, output: Annotated[Path, Parameter(name=["--output", "-
     from rkcnn.disk import write_atomically
     from rkcnn.error import InputError
     from rkcnn.model.diagram_svg import to_svg
+    from rkcnn.model.limits import check_evaluations
     from rkcnn.model.period import step_diagram
     from rkcnn.model.published.originals import ORIGINALS, find_original
     from rkcnn.model.spec import parse
@@ -39,6 +40,7 @@ def draw(name: str, /, *, output: Annotated[Path, Parameter(name=["--output", "-
             "for example RKCNN-I-3@k=32"
         )
     spec = parse(original.same_as if original else name)
+    check_evaluations(spec)
     picture = to_svg(step_diagram(spec))
     write_atomically(output, picture.encode(), "name another file")
     print_line(f"{output}: one time-step of {spec}")

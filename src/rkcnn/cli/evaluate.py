@@ -15,7 +15,7 @@ from rkcnn.cli.data import FromSources, OwnImages
 from rkcnn.cli.output import print_line
 from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.disk import DiskError
-from rkcnn.error import InputError
+from rkcnn.error import InputError, with_flags
 from rkcnn.escape import escape_text
 
 if TYPE_CHECKING:
