@@ -8,7 +8,7 @@ import re
 # paragraphs, marks that reverse the direction of writing, and surrogates, which stand for bytes that are no UTF-8.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _MARKDOWN = re.compile(
-    r"(?P<code>`[\w.,=@*~ -]+`)"  # a piece of code that holds nothing else
+    r"(?P<code>`\w[\w.,=@*~ -]*`)"  # a piece of code that holds nothing else
     r"|[\\*~|`]"
     r"|(?P<html><)(?=[A-Za-z/!?])"
     r"|(?P<entity>&)(?=#?\w+;)"
@@ -18,14 +18,18 @@ _MARKDOWN = re.compile(
 _FORMULA = ("=", "+", "-", "@")
 
 
+def is_unicode(text: str) -> bool:
+    """Whether text can be written as UTF-8; in the name of a file surrogates stand for bytes that are no UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def escape_text(text: str) -> str:
-    r"""Return text as one line that can be printed anywhere: \n for a new line, \x1b for an escape, \udcff for a byte."""
+    r"""Return text as one line that can be printed anywhere, with \n for a line's end and \x1b for an escape code."""
     return _UNSEEN.sub(_spell, text)
-
-
-def escape_lines(text: str) -> str:
-    """Return text of several lines, each as by `escape_text`."""
-    return "\n".join(map(escape_text, text.split("\n")))
 
 
 def escape_markdown(text: str) -> str:

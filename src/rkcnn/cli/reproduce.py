@@ -89,21 +89,18 @@ def reproduce(
     runs = chosen.runs(preset, rows, seeds)
     console = make_console()
 
-    def print_line(line: str) -> None:
-        print_on(console, line)
-
     states = states_of(runs, out, store)
     unfinished = [run for run, state in states.items() if state in (NEW, BEGUN)]
     failed = {run: with_flags(str(state)) for run, state in states.items() if isinstance(state, InputError)}
     finished = sum(isinstance(state, Result) for state in states.values())
     begun, new = (list(states.values()).count(state) for state in (BEGUN, NEW))
     for line in describe_table(chosen, preset, runs, f"{finished} finished, {begun} begun, {new} new"):
-        print_line(line)
+        print_on(console, line)
     for run, why in failed.items():
-        print_line(f"FAILS     {run.spec}  seed {run.seed}  {why}")
+        print_on(console, f"FAILS     {run.spec}  seed {run.seed}  {why}")
     if plan:
         for line in describe_plan(runs, unfinished, device):
-            print_line(line)
+            print_on(console, line)
         return 0
     if unfinished:
         for flag, folder in folders:
@@ -117,7 +114,7 @@ def reproduce(
             return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
     states = states_of(runs, out, store)
     for line in summarise_table(states):
-        print_line(line)
+        print_on(console, line)
     if preset in WARNINGS:
         print_line(WARNINGS[preset])
     if any(isinstance(state, Result) for state in states.values()):

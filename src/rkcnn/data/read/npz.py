@@ -16,6 +16,7 @@ from rkcnn.data.read.archive import CHUNK, DEFLATE_RATIO
 from rkcnn.data.read.labelled_pixels import LabelledPixels
 from rkcnn.data.read.npy import read_header
 from rkcnn.error import InputError, shorten
+from rkcnn.escape import is_unicode
 
 _CONTENTS = 1 << 20  # bytes of the zip's table of contents, more than a few arrays need
 _MOST_CLASSES = 1 << 16
@@ -78,6 +79,14 @@ def read_npz(
 def _check_classes(given: np.ndarray[Any, Any], where: str) -> np.ndarray[Any, Any]:
     if given.dtype.kind != "U" or given.ndim != 1 or not 0 < given.size <= _MOST_CLASSES:
         raise InputError(f"{where}: classes must be a list of 1 to {_MOST_CLASSES} names")
+    try:
+        unreadable = not is_unicode("".join(given.tolist()))
+    except ValueError:  # a number that stands for no character
+        unreadable = True
+    if unreadable:
+        raise InputError(
+            f"{where}: classes must be names of Unicode characters, and one has a surrogate or no character"
+        )
     return given
 
 

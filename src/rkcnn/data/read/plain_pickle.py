@@ -118,9 +118,8 @@ class _Machine:
         elif name in ("GLOBAL", "STACK_GLOBAL"):
             given = argument if name == "GLOBAL" else " ".join([stack.pop(), stack.pop()][::-1])
             if given not in _NAMES:
-                raise InputError(
-                    f"{self.where}: the pickle asks for {shorten(repr(given), 100)}; only plain data is read, nothing was run"
-                )
+                asked = shorten(repr(given), 100)
+                raise InputError(f"{self.where}: the pickle asks for {asked}; only plain data is read, nothing was run")
             stack.append(_Name(_NAMES[given]))
         elif name == "REDUCE":
             arguments = stack.pop()
