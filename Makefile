@@ -6,7 +6,7 @@ KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=10737418
 SETUP := pyproject.toml constraints.txt src/rkcnn/__init__.py
 PYTEST := OMP_NUM_THREADS=1 $(KEEP_MEMORY) $(BIN)/pytest -n 2 --dist worksteal
 
-.PHONY: train models test test-shared test-gpu bench-batches clean
+.PHONY: train models test test-shared test-gpu fuzz bench-batches clean
 
 train: .venv/used  ## train a network on real digits, in about two minutes on two cores
 	$(BIN)/rkcnn train $(ARGS)
@@ -28,6 +28,10 @@ test-shared: .venv/tested  ## the tests that need ../shared, which `make test` s
 
 test-gpu: .venv/tested  ## the tests that need a GPU
 	$(BIN)/pytest -m gpu $(ARGS)
+
+MINUTES ?= 10
+fuzz: .venv/tested  ## damage files at random for MINUTES=10 and see that every reader and command refuses them well; REPLAY=fuzz-kept/SEED
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz.campaign --minutes $(MINUTES) $(if $(REPLAY),--replay $(REPLAY)) $(ARGS)
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -20,6 +21,7 @@ from rkcnn.disk import (
     MissingFile,
     lock_folder,
     open_file,
+    open_to_write,
     read_file,
     write_atomically,
     writing_to,
@@ -81,6 +83,80 @@ def test_write_whole_replaces_all_or_nothing(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
     with pytest.raises(DiskError, match=r"can't write to .*; name another folder"):
         write_atomically(tmp_path / "missing" / "file", b"three")
+
+
+def test_writing_does_not_follow_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither where the file will be nor under the name of its part, which nobody else can know."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for name in ("result.json", ".result.json.part", ".lock", "metrics.csv"):
+        (folder / name).symlink_to(precious)
+    write_atomically(folder / "result.json", b"{}")
+    assert not (folder / "result.json").is_symlink()
+    assert (folder / "result.json").read_bytes() == b"{}"
+    with (
+        pytest.raises(DiskError, match=r"\.lock: it is a symbolic link, not a file; remove it, or name another"),
+        lock_folder(folder),
+    ):
+        pass
+    with pytest.raises(DiskError, match="a symbolic link"):
+        open_to_write(folder / "metrics.csv", "name another folder", create=True)
+    monkeypatch.setattr("rkcnn.disk.secrets.token_hex", lambda _: "0")  # even if the name could be guessed
+    (folder / ".weights.0.part").symlink_to(precious)
+    with pytest.raises(DiskError, match="already exists"):
+        write_atomically(folder / "weights", b"{}")
+    assert precious.read_text() == "mine"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+@pytest.mark.parametrize("linked", [False, True])
+def test_only_a_file_is_replaced_or_locked(tmp_path: Path, kind: str, linked: bool) -> None:
+    """A rename would replace even /dev/null."""
+    path = tmp_path / ("other" if linked else "file")
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        try:
+            os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        except PermissionError:
+            pytest.skip("only root can make a device")
+    else:
+        path.mkdir()
+    if linked:
+        (tmp_path / "file").symlink_to(path)
+    before = path.lstat()
+    with pytest.raises(DiskError, match=rf"file: it is a {kind}.*not a file; remove it, or name another folder$"):
+        write_atomically(tmp_path / "file", b"one")
+    with pytest.raises(DiskError, match="not a file"), lock_folder(tmp_path, name="file"):
+        pass
+    assert path.lstat() == before
+    assert len(list(tmp_path.iterdir())) == 1 + linked
+
+
+@pytest.mark.parametrize("content", [b"a list of things to do", b"\x1b[2J", b"1234567890" * 3])
+def test_a_file_that_is_no_lock_is_not_overwritten(tmp_path: Path, content: bytes) -> None:
+    """As a hard link to another file, which looks like any file."""
+    (tmp_path / "precious").write_bytes(content)
+    (tmp_path / ".lock").hardlink_to(tmp_path / "precious")
+    with pytest.raises(DiskError, match=r"is no lock file of rkcnn; remove it, or name"), lock_folder(tmp_path):
+        pass
+    assert (tmp_path / "precious").read_bytes() == content
+
+
+def test_a_long_name_can_be_written(tmp_path: Path) -> None:
+    write_atomically(tmp_path / ("ü" * 127), b"one")
+    assert (tmp_path / ("ü" * 127)).read_bytes() == b"one"
+
+
+def test_a_new_file_has_the_rights_that_the_umask_leaves(tmp_path: Path) -> None:
+    old = os.umask(0o027)
+    try:
+        write_atomically(tmp_path / "file", b"one")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
 
 
 def test_refused_while_the_other_lives_and_free_when_it_is_killed(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "rkcnn"
 ROOMS = ("solvers", "model", "data", "fit", "evaluation", "record", "report", "run", "reproduce", "use", "cli")
-FREE = ("error", "disk", "json_file", "run_folder", "timm", "__init__", "__main__")
+ROOT = ("error", "escape", "interrupt", "disk", "json_file", "run_folder")  # files that every room may import
+FREE = (*ROOT, "timm", "__init__", "__main__")
 CORE = ROOMS[: ROOMS.index("record") + 1]
 CORE_NEEDS = {"torch", "numpy", "safetensors"}
 VAGUE = {"utils", "helpers", "misc", "common", "base", "manager"}
@@ -41,9 +42,7 @@ def test_a_room_imports_only_from_rooms_above_it() -> None:
         for name in imported(ast.walk(ast.parse(file.read_text()))):
             first, _, rest = name.partition(".")
             target = rest.partition(".")[0]
-            assert first != "rkcnn" or target in (*above, "error", "disk", "json_file", "run_folder", "__version__"), (
-                f"{file}: {name}"
-            )
+            assert first != "rkcnn" or target in (*above, *ROOT, "__version__"), f"{file}: {name}"
 
 
 def test_the_core_needs_torch_numpy_and_safetensors_alone() -> None:

@@ -12,6 +12,7 @@ from rkcnn.run_folder import (
     find_begun_folders,
     find_checkpoint_files,
     find_checkpoints,
+    find_incomplete_files,
     is_checkpoint,
     tensors_of,
 )
@@ -49,6 +50,19 @@ def test_checkpoints_are_found_the_oldest_first_among_other_files(tmp_path: Path
     expected = [checkpoint_path(tmp_path, epoch, step) for epoch, step in positions]
     assert find_checkpoints(tmp_path) == expected
     assert set(find_checkpoint_files(tmp_path)) == {*expected, *map(tensors_of, expected), unfinished}
+
+
+def test_a_folder_with_the_name_of_a_checkpoint_is_none(tmp_path: Path) -> None:
+    path = checkpoint_path(tmp_path, 1, 0)
+    path.mkdir()
+    assert find_checkpoints(tmp_path) == list(find_checkpoint_files(tmp_path)) == []
+
+
+def test_incomplete_files_are_found_also_those_of_older_versions(tmp_path: Path) -> None:
+    left = [".result.json.part", ".metrics.csv.0123456789abcdef.part"]
+    for name in (*left, ".other.part", "result.json", ".lock"):
+        (tmp_path / name).touch()
+    assert {path.name for path in find_incomplete_files(tmp_path)} == set(left)
 
 
 @pytest.mark.parametrize("name", OTHERS)

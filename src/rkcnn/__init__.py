@@ -9,11 +9,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as typing's; this file imports nothing, so that Ctrl-C can't interrupt it (see interrupt.py)
 if TYPE_CHECKING:  # what editors and type checkers read; `_HOMES` says the same to Python
+    from typing import Any
+
     from rkcnn.data.images import Images as Images
     from rkcnn.error import InputError as InputError
     from rkcnn.fit.recipe import Recipe as Recipe
@@ -87,11 +86,15 @@ def __getattr__(name: str) -> Any:
     """Import on first use, so that `import rkcnn` and `rkcnn --help` don't wait for torch."""
     if name not in _HOMES:
         raise AttributeError(f"module 'rkcnn' has no attribute {name!r}")
+    from importlib import import_module
+
     value = globals()[name] = getattr(import_module(_HOMES[name]), name)
     return value
 
 
 def __dir__() -> list[str]:
     """What completion offers: the names above, and the parts of the package that are imported."""
+    from types import ModuleType
+
     own = (name for name, value in globals().items() if name.startswith("__") or isinstance(value, ModuleType))
     return sorted({*_HOMES, *own})

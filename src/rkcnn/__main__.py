@@ -1,4 +1,22 @@
-from rkcnn.cli import main
+"""Starts the command line: the script `rkcnn`, and `python -m rkcnn`."""
+
+import os
+
+
+def main() -> None:
+    """Run one command and exit; Ctrl-C ends it without a message, from the first import to the last line."""
+    try:
+        from rkcnn.interrupt import leave_at_once, leave_quietly
+
+        leave_quietly()
+        from rkcnn.cli import main as run_command
+    except KeyboardInterrupt:
+        os._exit(130)
+    try:
+        run_command()
+    finally:
+        leave_at_once()
+
 
 if __name__ == "__main__":
     main()

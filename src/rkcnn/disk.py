@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,7 +30,10 @@ _REASONS = {
     errno.ENAMETOOLONG: "the name or path is longer than this file system takes",
 }
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a pipe returns at once instead of waiting for its other end
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # opening a symbolic link fails
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows translates line ends without it
+_LONGEST_STEM = 50  # characters of a file's name in that of its part, which must stay below 255 bytes
+_LONGEST_NUMBER = 20  # digits of a process's number
 _POLL = 0.1  # seconds between two attempts to get a lock
 _LOCKED_BYTE = 1 << 20  # Windows only: the locked byte can't be read, so it lies beyond the process id
 
@@ -97,14 +102,20 @@ def read_file(path: Path, limit: int) -> bytes:
 
 
 def write_atomically(path: Path, content: bytes, remedy: str = "name another folder") -> None:
-    """Write all of `content` or nothing: to a temporary name, synced to the disk, then renamed."""
-    part = path.with_name(f".{path.name}.part")
+    """Write all of `content` or nothing: to a new file beside `path`, synced to the disk, then renamed to it.
+
+    A symbolic link at `path` is replaced, and what it points to stays as it is. A folder, a pipe or a device is not
+    replaced: that is a `DiskError`.
+    """
+    part = path.with_name(f".{path.name[:_LONGEST_STEM]}.{secrets.token_hex(8)}.part")
     with writing_to(path, remedy):
+        _refuse_to_replace(path, remedy)
+        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY, 0o666)
         try:
-            with part.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+            with os.fdopen(file, "wb") as opened:
+                opened.write(content)
+                opened.flush()
+                os.fsync(file)
             part.replace(path)
             if sys.platform != "win32":  # Windows can't open folders
                 folder = os.open(path.parent, os.O_RDONLY)
@@ -114,6 +125,25 @@ def write_atomically(path: Path, content: bytes, remedy: str = "name another fol
                     os.close(folder)
         finally:
             part.unlink(missing_ok=True)
+
+
+def open_to_write(path: Path, remedy: str, *, create: bool) -> FileIO:
+    """Open a regular file for reading and writing, without emptying it and without a buffer.
+
+    Where there is none, it is made if `create` is set. A symbolic link is not followed: that, a folder, a pipe or a
+    device is a `DiskError` that ends with `remedy`.
+    """
+    with writing_to(path, remedy):
+        if os.path.lexists(path):
+            _refuse_to_write(path, path.lstat().st_mode, remedy)  # before it is opened, as in `open_file`
+        file = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0) | _NO_FOLLOW | _NO_WAIT | _BINARY, 0o644)
+        opened = FileIO(file, "r+b")
+        try:
+            _refuse_to_write(path, os.fstat(file).st_mode, remedy)
+        except BaseException:
+            opened.close()
+            raise
+    return opened
 
 
 @contextmanager
@@ -133,8 +163,8 @@ def lock_folder(
     path = folder / name
     with writing_to(folder, remedy):
         folder.mkdir(parents=True, exist_ok=True)
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
+    with open_to_write(path, remedy, create=True) as opened:
+        file = opened.fileno()
         waiting = False
         while not _try_lock(file, folder, remedy):
             number = _read_number(file)
@@ -145,13 +175,13 @@ def lock_folder(
                 on_wait(f"waiting for {holder}, which has locked {path}")
             waiting = True
             time.sleep(_POLL)
+        if not _is_lock(file):
+            raise DiskError(f"can't lock {folder}: {path} is no lock file of rkcnn; remove it, or {remedy}")
         with suppress(OSError):  # on a full disk the process id can't be written, but the lock is held
             os.ftruncate(file, 0)
             os.lseek(file, 0, os.SEEK_SET)
             os.write(file, os.environ.get(LOCK_HOLDER, str(os.getpid())).encode())
         yield
-    finally:
-        os.close(file)
 
 
 def _try_lock(file: int, folder: Path, remedy: str) -> bool:
@@ -177,11 +207,35 @@ def _try_lock(file: int, folder: Path, remedy: str) -> bool:
 def _read_number(file: int) -> str:
     """Return the number of the process that holds the lock; empty if it has not been written."""
     os.lseek(file, 0, os.SEEK_SET)
-    return os.read(file, 20).decode()
+    number = os.read(file, _LONGEST_NUMBER)
+    return number.decode() if number.isdigit() else ""
+
+
+def _is_lock(file: int) -> bool:
+    """Whether a file holds what a lock file does, a process's number at most; anything else is not overwritten."""
+    return os.fstat(file).st_size == len(_read_number(file))
 
 
 def _refuse_unless_regular(path: Path, mode: int) -> None:
     """Raise InputError if the mode of `path` is that of a folder, a pipe, a socket or a device."""
     if not stat.S_ISREG(mode):
-        what = "a folder" if stat.S_ISDIR(mode) else "a pipe" if stat.S_ISFIFO(mode) else "a device or a socket"
-        raise InputError(f"{path}: can't be read (it is {what}, not a file)")
+        raise InputError(f"{path}: can't be read (it is {_name_kind(mode)}, not a file)")
+
+
+def _refuse_to_write(path: Path, mode: int, remedy: str) -> None:
+    """Raise DiskError if the mode of `path` is not that of a regular file."""
+    if not stat.S_ISREG(mode):
+        raise DiskError(f"can't write to {path}: it is {_name_kind(mode)}, not a file; remove it, or {remedy}")
+
+
+def _refuse_to_replace(path: Path, remedy: str) -> None:
+    """Raise DiskError if `path` is, or is a link to, something other than a regular file."""
+    with suppress(FileNotFoundError):
+        _refuse_to_write(path, path.stat().st_mode, remedy)
+
+
+def _name_kind(mode: int) -> str:
+    """Return what a file that is not regular is, by its mode."""
+    if stat.S_ISLNK(mode):
+        return "a symbolic link"
+    return "a folder" if stat.S_ISDIR(mode) else "a pipe" if stat.S_ISFIFO(mode) else "a device or a socket"

@@ -31,13 +31,19 @@ def tensors_of(checkpoint: Path) -> Path:
 
 def find_checkpoints(folder: Path) -> list[Path]:
     """Return the JSON files of a run's checkpoints, the oldest first. Their content is not checked."""
-    return sorted(folder.glob(f"{_CHECKPOINT}*.json"))
+    return sorted(filter(_is_file, folder.glob(f"{_CHECKPOINT}*.json")))
 
 
 def find_checkpoint_files(folder: Path) -> Iterator[Path]:
     """Yield every file of every checkpoint, also incomplete ones that a killed process left behind."""
-    yield from folder.glob(f"{_CHECKPOINT}*")
-    yield from folder.glob(f".{_CHECKPOINT}*")
+    yield from filter(_is_file, folder.glob(f"{_CHECKPOINT}*"))
+    yield from filter(_is_file, folder.glob(f".{_CHECKPOINT}*"))
+
+
+def find_incomplete_files(folder: Path) -> list[Path]:
+    """Return what a killed process left of a run's files while it wrote them, other than checkpoints."""
+    names = (RESULT, WEIGHTS, PREDICTIONS, LABELS, METRICS, CONFIG)
+    return [path for name in names for path in folder.glob(f".{name}*.part") if _is_file(path)]
 
 
 def find_begun_folders(top: Path) -> list[Path]:
@@ -49,3 +55,8 @@ def find_begun_folders(top: Path) -> list[Path]:
 def is_checkpoint(name: str) -> bool:
     """Whether a file of that name belongs to a checkpoint."""
     return name.removeprefix(".").startswith(_CHECKPOINT)
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a name can be that of a file, since it is no folder; a link counts as a file, also one to a folder."""
+    return path.is_symlink() or not path.is_dir()

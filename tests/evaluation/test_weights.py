@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+import os
+import resource
+import struct
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -77,6 +80,115 @@ def test_weights_of_another_network(tmp_path: Path, digits: Images, named: str) 
 def test_a_damaged_file(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "w.safetensors").write_bytes(content)
     with pytest.raises(InputError, match="can't be read as weights"):
+        read_weights(tmp_path / "w.safetensors")
+
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"network": 4}, "network is 4, and must be the name"),
+        ({"network": "R" * 5000}, "network is 'RRR"),
+        ({"channels": True}, "channels is True"),
+        ({"channels": 0}, "channels is 0"),
+        ({"channels": 3}, "mean has 1 numbers, and there are 3 channels"),
+        ({"size": [28]}, r"size is \[28\], and must be a height and a width from 1 to 65536"),
+        ({"size": [28, 10**9]}, "size is "),
+        ({"size": [28, "28"]}, "size is "),
+        ({"size": [65536, 65536]}, "bytes of activations for one image, over the limit"),
+        ({"size": [4, 28]}, "the smallest it can take is 10 x 10"),
+        ({"classes": "0123456789"}, "classes is "),
+        ({"classes": []}, "classes is "),
+        ({"classes": [0, 1]}, "classes is "),
+        ({"classes": ["a", "b"]}, "its weights are of another network"),
+        ({"mean": ["x"]}, r"mean is \['x'\], and must be a list of finite numbers"),
+        ({"mean": [NAN]}, r"mean is \[nan\]"),
+        ({"mean": [10**400]}, "mean is "),
+        ({"std": [INF]}, r"std is \[inf\], and must be a list of finite numbers above 0"),
+        ({"std": [0]}, "std is "),
+        ({"more": 1}, "its description needs channels, classes"),
+    ],
+)
+def test_a_description_that_cant_be(tmp_path: Path, digits: Images, change: dict[str, object], says: str) -> None:
+    described = json.dumps(asdict(NetworkDescription.of("ResNet@k=4", digits)) | change)
+    path = write(tmp_path / "w.safetensors", create_model("ResNet@k=4", channels=1), {"rkcnn": described})
+    with pytest.raises(InputError, match=says) as refused:
+        read_weights(path)
+    assert len(str(refused.value)) - len(str(path)) < 300
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "RKCNN-R-2@k=65536",
+        "RKCNN-R-2@k=300",
+        "ResNet@k=4,r=1000",
+        "RKCNN-I-100_100_100@k=1,r=1000,sweeps=100",
+        "RKNet-rk4@k=4,r=1000",
+        "DenseNet-BC-L190-k40",
+    ],
+)
+def test_a_name_that_the_file_is_too_small_for(tmp_path: Path, digits: Images, name: str) -> None:
+    """The parameters that would be too many are never filled: 300 MB in the second case, 275 GB in the first."""
+    described = NetworkDescription.of(name, digits).as_metadata()
+    path = write(tmp_path / "w.safetensors", create_model("ResNet@k=4", channels=1), described)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(InputError, match=r"its weights are of another network|over the limit"):
+        read_weights(path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10  # in units of 1,024 bytes
+
+
+def test_a_description_of_many_brackets(tmp_path: Path) -> None:
+    path = write(tmp_path / "w.safetensors", nn.Linear(2, 2), {"rkcnn": "[" * 200_000})
+    with pytest.raises(InputError, match="nested too deeply"):
+        read_weights(path)
+
+
+def test_weights_of_another_kind_of_number(tmp_path: Path, digits: Images) -> None:
+    network = create_model("ResNet@k=4", channels=1)
+    described = NetworkDescription.of("ResNet@k=4", digits).as_metadata()
+    read_weights(write(tmp_path / "half.safetensors", network.half(), described))
+    with pytest.raises(InputError, match="holds numbers of kind F8_E4M3; weights are BF16, F16, F32, F64, I64"):
+        read_weights(write(tmp_path / "w.safetensors", network.to(torch.float8_e4m3fn), described))
+
+
+def _file(header: bytes, content: bytes = b"") -> bytes:
+    return struct.pack("<Q", len(header)) + header + content
+
+
+def _tensor(*offsets: int, shape: tuple[int, ...] = (1,), dtype: str = "F32") -> dict[str, object]:
+    return {"dtype": dtype, "shape": shape, "data_offsets": offsets}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        struct.pack("<Q", 2**63) + b"{}",
+        struct.pack("<Q", 50_000_000) + bytes(100),
+        _file(b"[" * 200_000),
+        _file(b'{"a":' * 200_000),
+        _file(b'{"__metadata__": {"rkcnn": ' + b"[" * 100_000 + b"}}"),
+        _file(json.dumps({"a": _tensor(0, 4), "b": _tensor(0, 4)}).encode(), bytes(4)),  # overlapping
+        _file(json.dumps({"a": _tensor(0, 4), "b": _tensor(8, 12)}).encode(), bytes(12)),  # with a hole
+        _file(json.dumps({"a": _tensor(4, 0)}).encode(), bytes(4)),
+        _file(json.dumps({"a": _tensor(0, 4, shape=(2**62, 4))}).encode(), bytes(4)),
+        _file(json.dumps({"a": _tensor(0, 2**40, shape=(2**38,))}).encode(), bytes(4)),
+        _file(json.dumps({"a": _tensor(0, 4, dtype="X9")}).encode(), bytes(4)),
+        _file(b'{"a": 1, "a": 2}'),
+        _file(b'{"__metadata__": {"rkcnn": "\xff"}}'),
+    ],
+)
+def test_a_header_that_cant_be(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "w.safetensors").write_bytes(content)
+    with pytest.raises(InputError, match="can't be read as weights"):
+        read_weights(tmp_path / "w.safetensors")
+
+
+def test_a_pipe_is_no_weight_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "w.safetensors")
+    with pytest.raises(InputError, match="it is a pipe, not a file"):
         read_weights(tmp_path / "w.safetensors")
 
 

@@ -7,13 +7,12 @@ import sys
 from difflib import get_close_matches
 from errno import ENAMETOOLONG
 
-try:
-    from cyclopts import App, CycloptsError, Group, UnknownOptionError
+from cyclopts import App, CycloptsError, Group, UnknownOptionError
 
-    from rkcnn import __version__
-    from rkcnn.error import InputError, shorten, shorten_message, with_flags
-except KeyboardInterrupt:  # Ctrl-C while these are imported
-    sys.exit(130)
+from rkcnn import __version__
+from rkcnn.cli.output import print_anything, print_error
+from rkcnn.error import InputError, shorten
+from rkcnn.interrupt import EXIT_CODE
 
 CLOSED_PIPE = 141  # the exit code that a shell reports for a program that SIGPIPE ended
 
@@ -158,6 +157,7 @@ def main(arguments: list[str] | None = None) -> None:
     Exit codes: 2 for bad input, with one sentence on standard error; 130 for Ctrl-C; 141, without a
     message, if the reader of the output has closed the pipe.
     """
+    print_anything()
     try:
         try:
             app(arguments, exit_on_error=False, print_error=False)
@@ -169,18 +169,17 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(CLOSED_PIPE)
     except (InputError, CycloptsError) as error:
         if os.environ.get("LOCAL_RANK", "0") == "0":  # torchrun's other ranks on this machine would say the same
-            message = shorten_message(with_flags(describe_error(error)))
-            print(f"rkcnn: {' '.join(message.split())}", file=sys.stderr)
+            print_error(describe_error(error))
         sys.exit(2)
     except OSError as error:
         if error.errno != ENAMETOOLONG:
             raise
         name = shorten(os.fsdecode(error.filename or "a path"))
-        print(f"rkcnn: {name!a} can't be a file or folder: the name is too long; give a shorter one", file=sys.stderr)
+        print_error(f"{name} can't be a file or folder: the name is too long; give a shorter one")
         sys.exit(2)
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # rich's consoles catch it themselves and exit with 1
             sys.exit(CLOSED_PIPE)
         raise
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(EXIT_CODE)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+
+from rkcnn.cli.output import print_error, print_line
 
 
 def compare(
@@ -33,9 +34,9 @@ def compare(
     if output is not None:
         found.check_output(output)  # before anything is printed
     for warning in found.warnings:
-        print(f"rkcnn: {warning}", file=sys.stderr)
+        print_error(warning)
     print(found, end="" if output is None else "\n")
     if output is not None:
         for path in found.write(output):
-            print(f"written   {path}")
+            print_line(f"written   {path}")
     return 1 if found.damaged else 0

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from rkcnn.cli.output import print_line
+
 REMEDY = "name another file with -o"
 
 
@@ -39,4 +41,4 @@ def install_completion(
         raise InputError("can't tell which shell this is; name it, as in `shell=bash`") from None
     with writing_to(output or Path.home(), REMEDY):
         path = app.install_completion(shell=chosen, output=output, add_to_startup=output is None)
-    print(f"wrote {path}; open a new shell" + ("" if output is None else f" that loads it, as by `source {path}`"))
+    print_line(f"wrote {path}; open a new shell" + ("" if output is None else f" that loads it, as by `source {path}`"))

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter, Token
 
+from rkcnn.cli.output import print_line
 from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.error import InputError
 
@@ -40,7 +41,7 @@ def list_sets(*, sources: FromSources = Sources()) -> None:  # noqa: B008 (froze
     from rkcnn.data.sets import SETS
 
     sources = replace(sources, unverified=True)
-    print(f"{'name':16} {'train':>7} {'test':>7} {'classes':>7}  {'size':11} {'here':10} where from")
+    print_line(f"{'name':16} {'train':>7} {'test':>7} {'classes':>7}  {'size':11} {'here':10} where from")
     for name, data in SETS.items():
         decoded = find_decoded(SETS[data.decoded], sources) if data.decoded else None
         copy = next(find_copies(data, sources), None) if data.decoded else None
@@ -50,10 +51,10 @@ def list_sets(*, sources: FromSources = Sources()) -> None:  # noqa: B008 (froze
         else:
             where = str(copy[1]) if copy else _list_sources(name)
         size = " x ".join(map(str, data.shape))
-        print(
+        print_line(
             f"{name:16} {data.train.images:7} {data.test.images:7} {len(data.classes):7}  {size:11} {here:10} {where}"
         )
-    print("Your own images: folder:PATH (train/CLASS/*.png and test/, or CLASS/* with --split) and npz:PATH.")
+    print_line("Your own images: folder:PATH (train/CLASS/*.png and test/, or CLASS/* with --split) and npz:PATH.")
 
 
 @app.command
@@ -83,7 +84,7 @@ def get(
                 raise InputError(
                     f"{error}; delete its folder, which `rkcnn data list` shows, and get it again"
                 ) from None
-            print(
+            print_line(
                 f"{name} {images.part}: {len(images)} images, {images.origin}, "
                 f"pixels sha256 {images.pixels_sha256}, labels sha256 {images.labels_sha256}"
             )
@@ -125,7 +126,8 @@ def show(
         if part not in parts:
             raise InputError(f"`part={part}`: there are {', '.join(parts)} (validation with `validation=N`)")
         save_sheet(draw_sheet(parts[part]), output)
-        print("\n".join([*describe(parts[part]), f"wrote {output}"]))
+        for line in (*describe(parts[part]), f"wrote {output}"):
+            print_line(line)
 
 
 def _list_sources(name: str) -> str:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from rkcnn.cli.output import print_line
+
 
 def draw(name: str, /, *, output: Annotated[Path, Parameter(name=["--output", "-o"])]) -> None:
     """Draw one time-step of a network, its stages and what each of them reads, as an SVG file.
@@ -20,6 +22,7 @@ def draw(name: str, /, *, output: Annotated[Path, Parameter(name=["--output", "-
     """
     from rkcnn.disk import write_atomically
     from rkcnn.error import InputError
+    from rkcnn.model.limits import check_evaluations
     from rkcnn.model.period import step_diagram
     from rkcnn.model.published.originals import ORIGINALS, find_original
     from rkcnn.model.spec import parse
@@ -37,6 +40,7 @@ def draw(name: str, /, *, output: Annotated[Path, Parameter(name=["--output", "-
             "for example RKCNN-I-3@k=32"
         )
     spec = parse(original.same_as if original else name)
+    check_evaluations(spec)
     picture = to_svg(step_diagram(spec))
     write_atomically(output, picture.encode(), "name another file")
-    print(f"{output}: one time-step of {spec}")
+    print_line(f"{output}: one time-step of {spec}")

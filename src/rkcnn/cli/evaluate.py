@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from rkcnn.cli.data import FromSources, OwnImages
+from rkcnn.cli.output import print_line
 from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.disk import DiskError
 from rkcnn.error import InputError, with_flags
+from rkcnn.escape import escape_text
 
 if TYPE_CHECKING:
     from rkcnn.data.images import Images
@@ -99,8 +101,8 @@ class Evaluation:
 
     def print_head(self) -> None:
         """Print which network is evaluated on which images."""
-        print(f"network      {self.classifier.name}, from {self.weights}")
-        print(f"data         {self.images.name}, {self.images.part}: {len(self.images):,} images")
+        print_line(f"network      {self.classifier.name}, from {self.weights}")
+        print_line(f"data         {self.images.name}, {self.images.part}: {len(self.images):,} images")
 
     def print_json(self, findings: dict[str, Any]) -> None:
         """Print which network is evaluated on which images, and the findings, as JSON."""
@@ -128,11 +130,11 @@ def report_metrics(task: Evaluation) -> None:
     same = result is not None and is_set_of(result, task.data) and was_tested_with(result, images)
     if result is not None and result.error is not None and same:
         agrees = abs(result.error - metrics.error) < 0.5 / metrics.images
-        print(f"recorded     {100 * result.error:.2f} % when it was trained{'' if agrees else ': NOT THE SAME'}")
+        print_line(f"recorded     {100 * result.error:.2f} % when it was trained{'' if agrees else ': NOT THE SAME'}")
     for path in pictures:
-        print(f"wrote        {path}")
+        print_line(f"wrote        {path}")
     for note in notes:
-        print(f"note         {note}")
+        print_line(f"note         {note}")
 
 
 def with_null(value: Any) -> Any:
@@ -150,23 +152,24 @@ def with_null(value: Any) -> Any:
 def print_metrics(metrics: Metrics, classes: tuple[str, ...]) -> None:
     """Print the error, the calibration, the error of each class, and the classes that are confused most often."""
     low, high = (100 * bound for bound in metrics.interval)
-    print(
+    print_line(
         f"error        {100 * metrics.error:.2f} % ({metrics.wrong} of {metrics.images:,} wrong), "
         f"95 % interval {low:.2f} to {high:.2f} %"
     )
-    print(f"balanced     {100 * metrics.balanced_error:.2f} % error if every class counts the same")
-    print(f"calibration  NLL {metrics.nll:.4f}, expected calibration error {100 * metrics.ece:.2f} %")
-    print("by class, with F1")
+    print_line(f"balanced     {100 * metrics.balanced_error:.2f} % error if every class counts the same")
+    print_line(f"calibration  NLL {metrics.nll:.4f}, expected calibration error {100 * metrics.ece:.2f} %")
+    print_line("by class, with F1")
+    classes = tuple(map(escape_text, classes))
     width = max(map(len, classes))
     columns = zip(classes, metrics.class_errors, metrics.confusion, metrics.class_f1, strict=True)
     for name, error, row, f1 in columns:
         share = "no images" if error is None else f"{100 * error:6.2f} % of {sum(row)}"
-        print(f"  {name:{width}}  {share}{'' if f1 is None else f', F1 {f1:.3f}'}")
+        print_line(f"  {name:{width}}  {share}{'' if f1 is None else f', F1 {f1:.3f}'}")
     pairs = sorted(
         (-count, i, j) for i, row in enumerate(metrics.confusion) for j, count in enumerate(row) if i != j and count
     )
     for number, (count, i, j) in enumerate(pairs[:SHOWN_PAIRS]):
-        print(f"{'' if number else 'most often':12} {classes[i]} taken for {classes[j]}: {-count}")
+        print_line(f"{'' if number else 'most often':12} {classes[i]} taken for {classes[j]}: {-count}")
 
 
 def save_pictures(metrics: Metrics, images: Images, network: str, folder: Path) -> tuple[list[Path], list[str]]:

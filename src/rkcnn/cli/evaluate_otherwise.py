@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rkcnn.cli.count_progress import CountProgress
 from rkcnn.cli.evaluate import Evaluation
+from rkcnn.cli.output import print_line
 
 if TYPE_CHECKING:
     from rkcnn.model.other_solver import SolverChoice
@@ -24,12 +25,14 @@ def report_solvers(task: Evaluation, choices: Sequence[SolverChoice]) -> None:
         return
     task.print_head()
     width = max(len("solver"), *(len(each.solver) for each in found))
-    print(f"{'solver':{width}}  {'error':>9}  {'95 % interval':>17}  changed answers  evaluations of f  not converged")
+    print_line(
+        f"{'solver':{width}}  {'error':>9}  {'95 % interval':>17}  changed answers  evaluations of f  not converged"
+    )
     for number, each in enumerate(found):
         low, high = (100 * bound for bound in each.metrics.interval)
         interval = f"{low:.2f} to {high:.2f} %"
         changed = "as trained" if number == 0 else f"{100 * each.changed:.2f} %"
-        print(
+        print_line(
             f"{each.solver:{width}}  {100 * each.metrics.error:7.2f} %  {interval:>17}  {changed:>15}  "
             f"{each.evaluations:16.1f}  {100 * each.unconverged:11.2f} %"
         )
@@ -54,11 +57,11 @@ def report_corrupted(task: Evaluation) -> None:
         task.print_json({"clean": clean, "corrupted": errors, "pictures": [str(path) for path in pictures]})
         return
     task.print_head()
-    print(f"error        {100 * clean:.2f} % of the clean images")
+    print_line(f"error        {100 * clean:.2f} % of the clean images")
     grades = "".join(f"{f'grade {grade}':>9}" for grade in GRADES)
-    print(f"{'error, %':12}{grades}{'mean':>9}")
+    print_line(f"{'error, %':12}{grades}{'mean':>9}")
     for kind, values in errors.items():
         shown = "".join(f"{100 * value:9.2f}" for value in (*values, sum(values) / len(values)))
-        print(f"  {kind:10}{shown}")
+        print_line(f"  {kind:10}{shown}")
     for path in pictures:
-        print(f"wrote        {path}")
+        print_line(f"wrote        {path}")

@@ -9,6 +9,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from rkcnn.cli.output import print_line
+
 
 def export(
     run: Path,
@@ -40,12 +42,12 @@ def export(
         print(json.dumps({**asdict(done), "path": str(done.path)}, indent=1))
         return
     shape = ", ".join(map(str, (classifier.channels, *classifier.size)))
-    print(f"network   {classifier.name}")
+    print_line(f"network   {classifier.name}")
     if done.to == "safetensors":
-        print("content   weights alone, with their description; rkcnn.load reads them")
+        print_line("content   weights alone, with their description; rkcnn.load reads them")
     else:
-        print(f"takes     images, uint8 (batch, {shape}); normalised inside")
-        print(f"returns   probabilities, float32 (batch, {len(classifier.classes)})")
+        print_line(f"takes     images, uint8 (batch, {shape}); normalised inside")
+        print_line(f"returns   probabilities, float32 (batch, {len(classifier.classes)})")
     compared = f"{done.images} images of {done.checked_on}"
-    print(f"checked   on {compared}: probabilities differ from the network's by {done.difference:.1e} at most")
-    print(f"wrote     {done.path}, {done.path.stat().st_size / 1e6:.2f} MB")
+    print_line(f"checked   on {compared}: probabilities differ from the network's by {done.difference:.1e} at most")
+    print_line(f"wrote     {done.path}, {done.path.stat().st_size / 1e6:.2f} MB")

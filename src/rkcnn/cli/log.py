@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from rkcnn.error import InputError, with_flags
+from rkcnn.cli.output import print_error, print_line
+from rkcnn.error import InputError
 
 
 def log(
@@ -37,7 +37,7 @@ def log(
 
     damaged: list[InputError] = []
     for name, where in log_runs(runs, to, output, project, damaged.append):
-        print(f"logged    {name}: {where}", flush=True)
+        print_line(f"logged    {name}: {where}", flush=True)
     for error in damaged:
-        print(f"rkcnn: {with_flags(str(error))}", file=sys.stderr)
+        print_error(str(error))
     return 1 if damaged else 0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import platform
-import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rkcnn.error import InputError, with_flags
+from rkcnn.cli.output import print_error, print_line
+from rkcnn.error import InputError
 from rkcnn.record.memory import Memory, memory_path, read_memory
 
 if TYPE_CHECKING:
@@ -49,13 +49,15 @@ def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = 
         except InputError as error:
             if spec == chosen.control:  # the others are compared with it, and what stops it stops them too
                 raise
-            print(f"rkcnn: {with_flags(str(error))}", file=sys.stderr)
+            print_error(str(error))
             failed += 1
         else:
-            print(f"{'recorded' if recorded else 'measured':9} {spec}: {found.driver_bytes // MIB} MiB", flush=True)
+            print_line(
+                f"{'recorded' if recorded else 'measured':9} {spec}: {found.driver_bytes // MIB} MiB", flush=True
+            )
     report = build_report([build_result_table(chosen, (), memories=read_memories(out)[0])])
     print(f"\n{memory_text(report.tables[0])}")
-    print(f"next      rkcnn report {table} --from {out}")
+    print_line(f"next      rkcnn report {table} --from {out}")
     return 1 if failed else 0
 
 

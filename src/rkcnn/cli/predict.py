@@ -12,7 +12,9 @@ from cyclopts import Parameter
 from rkcnn.cli.count_progress import CountProgress
 from rkcnn.cli.data import WholeNumber
 from rkcnn.cli.evaluate import with_null
-from rkcnn.error import InputError, did_you_mean, with_flags
+from rkcnn.cli.output import print_error, print_line
+from rkcnn.error import InputError, did_you_mean
+from rkcnn.escape import escape_text
 
 if TYPE_CHECKING:
     from rkcnn.use.predict import PictureSource, Prediction, Unreadable
@@ -62,7 +64,7 @@ def predict(
     sources, bad = find_all(pictures)
     progress = CountProgress(sys.stderr if json_ or not sys.stdout.isatty() else None, "pictures")
     answers: list[Prediction] = []
-    width = max((len(source.name) for source in sources), default=0)
+    width = max((len(escape_text(source.name)) for source in sources), default=0)
     for done, answer in enumerate(predict_each(classifier, sources, top, invert), 1):
         if isinstance(answer, Unreadable):
             bad.append(answer)
@@ -70,13 +72,13 @@ def predict(
         answers.append(answer)
         if not json_:
             progress.clear()
-            print(describe(answer, min(width, 60)))
+            print_line(describe(answer, min(width, 60)))
         progress.show(done, len(sources))
     progress.clear()
     if not answers and len(bad) == 1:
         raise InputError(bad[0].reason)
     for each in bad:
-        print(f"rkcnn: {with_flags(each.reason)}", file=sys.stderr)
+        print_error(each.reason)
     if json_ and answers:
         found = {"predictions": [as_dict(answer) for answer in answers], "unreadable": [each._asdict() for each in bad]}
         print(json.dumps(with_null({"network": classifier.name, **found}), indent=1))
@@ -106,7 +108,7 @@ def find_all(names: tuple[str, ...]) -> tuple[list[PictureSource], list[Unreadab
 def describe(answer: Prediction, width: int) -> str:
     """Return a line: the picture, its classes with their probabilities, and whether it was inverted."""
     classes = ", ".join(f"{label} {100 * probability:.1f} %" for label, probability in answer.top)
-    return f"{answer.picture:{width}}  {classes}{'  (dark on light: inverted)' * answer.inverted}"
+    return f"{escape_text(answer.picture):{width}}  {classes}{'  (dark on light: inverted)' * answer.inverted}"
 
 
 def as_dict(answer: Prediction) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from rkcnn.cli.output import print_line
+
 
 def push(
     run: Path,
@@ -37,6 +39,6 @@ def push(
     if dry_run is not None:
         model = hub.save_run(run, dry_run, name, licence)
         files = ", ".join(sorted(path.name for path in dry_run.iterdir()))
-        print(f"{dry_run}: what would be pushed of {model.name} to {name}: {files}")
+        print_line(f"{dry_run}: what would be pushed of {model.name} to {name}: {files}")
         return
-    print(f"pushed to {hub.push(run, name, private=private, licence=licence)}")
+    print_line(f"pushed to {hub.push(run, name, private=private, licence=licence)}")

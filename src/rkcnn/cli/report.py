@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from rkcnn.cli.output import print_error, print_line
 from rkcnn.error import InputError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def report(
     memories, unread = read_memories(folder)
     damaged = [*unreadable, *unread, *find_damaged_predictions(records)]
     for trouble in (*damaged, *find_conflicts(records)):
-        print(f"rkcnn: {trouble}", file=sys.stderr)
+        print_error(str(trouble))
     tables = _find_tables(table, records, memories, folder, preset)
     if output is not None:
         from rkcnn.report.files import check_folder
@@ -77,7 +77,7 @@ def report(
         from rkcnn.report.files import write_files
 
         for path in write_files(found, output):
-            print(f"written   {path}")
+            print_line(f"written   {path}")
     return 1 if damaged else 0
 
 
@@ -120,7 +120,7 @@ def _write_readme(readme: Path, folder: Path, table: str | None, output: Path | 
     if unreadable:
         raise unreadable[0]  # what is published must be complete
     for trouble in find_conflicts(records):
-        print(f"rkcnn: {trouble}", file=sys.stderr)
+        print_error(str(trouble))
     found = report_published(records)
     part, page = write_readme_part(found), write_results_page(found, records)
     figure = found.tables[0].figure(FIGURE)
@@ -128,8 +128,8 @@ def _write_readme(readme: Path, folder: Path, table: str | None, output: Path | 
         (readme.parent / PAGE).parent.mkdir(exist_ok=True)
     if figure is not None:
         write_atomically(readme.parent / PICTURE, render(figure, "svg"))
-        print(f"written   {readme.parent / PICTURE}")
+        print_line(f"written   {readme.parent / PICTURE}")
     write_atomically(readme.parent / PAGE, page.encode())
-    print(f"written   {readme.parent / PAGE}")
+    print_line(f"written   {readme.parent / PAGE}")
     write_between(readme, RESULTS, part)
-    print(f"written   {readme}, from {folder}")
+    print_line(f"written   {readme}, from {folder}")

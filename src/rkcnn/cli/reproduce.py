@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from rkcnn.cli.data import FromSources, WholeNumber
+from rkcnn.cli.output import print_error, print_line, print_on
 from rkcnn.data.options import Sources
 from rkcnn.error import InputError, with_flags
+from rkcnn.interrupt import leave_if_importing
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from rich.console import Console
 
     from rkcnn.record.result import Result
@@ -85,21 +89,18 @@ def reproduce(
     runs = chosen.runs(preset, rows, seeds)
     console = make_console()
 
-    def print_line(line: str) -> None:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
-
     states = states_of(runs, out, store)
     unfinished = [run for run, state in states.items() if state in (NEW, BEGUN)]
     failed = {run: with_flags(str(state)) for run, state in states.items() if isinstance(state, InputError)}
     finished = sum(isinstance(state, Result) for state in states.values())
     begun, new = (list(states.values()).count(state) for state in (BEGUN, NEW))
     for line in describe_table(chosen, preset, runs, f"{finished} finished, {begun} begun, {new} new"):
-        print_line(line)
+        print_on(console, line)
     for run, why in failed.items():
-        print_line(f"FAILS     {run.spec}  seed {run.seed}  {why}")
+        print_on(console, f"FAILS     {run.spec}  seed {run.seed}  {why}")
     if plan:
         for line in describe_plan(runs, unfinished, device):
-            print_line(line)
+            print_on(console, line)
         return 0
     if unfinished:
         for flag, folder in folders:
@@ -109,17 +110,15 @@ def reproduce(
                 failed |= _train(console, unfinished, out, device, engine, on, address, store, sources)
         except (KeyboardInterrupt, SystemExit) as stop:
             done = sum(isinstance(state, Result) for state in states_of(runs, out, store).values())
-            print(
-                f"rkcnn: stopped with {done} of {len(runs)} runs finished; the same command continues", file=sys.stderr
-            )
+            print_error(f"stopped with {done} of {len(runs)} runs finished; the same command continues")
             return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
     states = states_of(runs, out, store)
     for line in summarise_table(states):
-        print_line(line)
+        print_on(console, line)
     if preset in WARNINGS:
-        print(WARNINGS[preset])
+        print_line(WARNINGS[preset])
     if any(isinstance(state, Result) for state in states.values()):
-        print(f"next      rkcnn report {table} --from {out}" + f" --preset {preset}" * (preset != "paper"))
+        print_line(f"next      rkcnn report {table} --from {out}" + f" --preset {preset}" * (preset != "paper"))
     return 1 if failed else 0
 
 
@@ -173,12 +172,13 @@ def _stop_on_signals() -> Iterator[None]:
     """Turn Ctrl-C and SIGTERM into exceptions, with a message at once, because keeping checkpoints takes a while."""
     received = 0
 
-    def stop(number: int, frame: object) -> None:
+    def stop(number: int, frame: FrameType | None) -> None:
         nonlocal received
+        leave_if_importing(frame)  # workers, if there are any, keep their checkpoints when this process ends
         received += 1
         how = "at once" if received > 1 else "every run keeps a checkpoint"
         with suppress(OSError):  # nobody may read it any more; the runs must stop all the same
-            print(f"rkcnn: stopping; {how}", file=sys.stderr, flush=True)
+            print_error(f"stopping; {how}")
         raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
     ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # as in a shell's background job

@@ -14,6 +14,7 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from rkcnn.cli.output import print_on
 from rkcnn.cli.run_summary import describe_finished, save_curves
 from rkcnn.error import with_flags
 from rkcnn.record.result import Epoch, Result
@@ -157,7 +158,7 @@ class RunProgress(Observer):
 
     def _print(self, *lines: str) -> None:
         for line in lines:
-            self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+            print_on(self.console, line)
 
 
 def describe_job(job: Job) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from rkcnn.error import InputError, with_flags
+from rkcnn.cli.output import print_error, print_line
+from rkcnn.error import InputError
+from rkcnn.escape import escape_text
 
 if TYPE_CHECKING:
     from rkcnn.record.result import Result
@@ -50,12 +51,12 @@ def runs(
         print_table([row_of(run) for run in readable])
         kinds = {run.run.held_out for run in readable}
         chosen = f"the {kinds.pop()} set" if len(kinds) == 1 else "the test set (~validation-N: the validation set)"
-        print(f"* the lowest error of any epoch, chosen on {chosen}")
+        print_line(f"* the lowest error of any epoch, chosen on {chosen}")
     else:
-        print(f"no results below {from_}")
+        print_line(f"no results below {from_}")
     for _, run in found:
         if isinstance(run, InputError):
-            print(f"rkcnn: {with_flags(str(run))}", file=sys.stderr)
+            print_error(str(run))
     return int(len(readable) < len(found))
 
 
@@ -75,8 +76,9 @@ def row_of(run: Result | BegunRun) -> tuple[str, ...]:
 
 def print_table(rows: list[tuple[str, ...]]) -> None:
     """Print columns as wide as their content, so that nothing is cut off in a log or a pipe."""
+    rows = [tuple(map(escape_text, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
     for row in (COLUMNS, *rows):
         cells = zip(COLUMNS, row, widths, strict=True)
         line = (cell.ljust(width) if head in LEFT_ALIGNED else cell.rjust(width) for head, cell, width in cells)
-        print("  ".join(line).rstrip())
+        print_line("  ".join(line).rstrip())

@@ -9,6 +9,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from rkcnn.cli.output import print_on
 from rkcnn.error import with_flags
 from rkcnn.record.run import Run
 from rkcnn.reproduce.events import Event
@@ -105,7 +106,7 @@ class TableProgress:
     def _print(self, line: str) -> None:
         self._last_line = time.monotonic()
         try:
-            self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+            print_on(self.console, line)
         except OSError:  # for example, the log is on a full disk: the runs continue without it
             self.console.quiet = True
 

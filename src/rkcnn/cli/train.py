@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from rkcnn.cli import CLOSED_PIPE
 from rkcnn.cli.data import FromSources, OwnImages, WholeNumber
+from rkcnn.cli.output import print_error, print_on
 from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.error import InputError
 
@@ -155,7 +156,7 @@ def train(
         unfinished = [job for job in shown.jobs if not job.trainer.finished and job.run.seed not in shown.ended]
         where = "".join(f" seed {job.run.seed} at {next_step(job)};" for job in unfinished)
         if first:
-            print(f"rkcnn: stopped by {signal};{where} the same command continues", file=sys.stderr)
+            print_error(f"stopped by {signal};{where} the same command continues")
         return EXIT_CODES.get(signal, EXIT_CODES["SIGTERM"])  # another text: another rank was stopped
     if console.closed:
         return CLOSED_PIPE
@@ -166,7 +167,7 @@ def train(
             print(json.dumps(found, indent=1))
         else:
             for line in summarise_runs(results, folders):
-                console.print(line, highlight=False, markup=False, soft_wrap=True)
+                print_on(console, line)
     return 0 if all(result.finished for result in results) else 1
 
 

@@ -13,6 +13,7 @@ import torch
 from rkcnn.data.images import Images
 from rkcnn.disk import writing_to
 from rkcnn.error import InputError
+from rkcnn.escape import escape_text
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -63,7 +64,7 @@ def draw_sheet(images: Images) -> Image:
     for label in range(shown):
         members = torch.nonzero(images.labels == label).flatten()
         y = top + label * max(cell_height, _LINE)
-        pen.text((_GAP, y), f"{images.classes[label][:28]} ({len(members)})", fill="black", font=font)
+        pen.text((_GAP, y), f"{escape_text(images.classes[label])[:28]} ({len(members)})", fill="black", font=font)
         for column, index in enumerate(members[:COLUMNS].tolist()):
             sheet.paste(_enlarge(images, index), (_NAME + column * cell_width, y))
     return sheet
@@ -74,6 +75,8 @@ def draw_chosen(images: Images, chosen: Sequence[tuple[int, str]], lines: Sequen
     from PIL import Image, ImageDraw, ImageFont
 
     font = ImageFont.load_default(size=12)
+    chosen = [(index, escape_text(text)) for index, text in chosen]
+    lines = [escape_text(line) for line in lines]
     cell_width, cell_height = _cell(images)
     widest = max((font.getlength(text) for _, text in chosen), default=0)
     cell_width, cell_height = max(cell_width, int(widest) + 3 * _GAP), cell_height + _LINE
@@ -128,7 +131,7 @@ def _enlarge(images: Images, index: int) -> Image:
 
 def _write(pen: ImageDraw, lines: Sequence[str], font: Font) -> None:
     for number, line in enumerate(lines):
-        pen.text((_GAP, _GAP + number * _LINE), line, fill="black", font=font)
+        pen.text((_GAP, _GAP + number * _LINE), escape_text(line), fill="black", font=font)
 
 
 def _row(values: list[float] | tuple[float, ...]) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rkcnn.data.options import REMEDY
 from rkcnn.data.progress import Progress
-from rkcnn.disk import writing_to
+from rkcnn.disk import open_to_write, writing_to
 from rkcnn.error import InputError
 
 ATTEMPTS = 4  # in a row that bring no byte before a source is given up
@@ -100,9 +100,10 @@ def _transfer(url: str, path: Path, limit: int, timeout: float, progress: Progre
         if total is not None and total > limit:
             raise InputError(f"{url}: announces {total} bytes, and the set has no file over {limit}")
         progress.start(done)
-        with writing_to(path, REMEDY):
-            file = path.open("ab" if continued else "wb", buffering=0)
-        with file:
+        with open_to_write(path, REMEDY, create=True) as file:
+            with writing_to(path, REMEDY):
+                file.truncate(done)
+                file.seek(done)
             while chunk := response.read1(1 << 18):
                 with writing_to(path, REMEDY):
                     file.write(chunk)

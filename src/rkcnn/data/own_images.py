@@ -21,6 +21,7 @@ from rkcnn.data.read.labelled_pixels import LabelledPixels
 from rkcnn.data.read.npz import read_npz
 from rkcnn.disk import lock_folder, open_file, writing_to
 from rkcnn.error import InputError
+from rkcnn.escape import is_unicode
 
 PREFIXES = ("folder:", "npz:")  # of the names of own images
 SPLIT_SEED = 20241  # of the permutation that sets a test set apart where there is none
@@ -80,6 +81,8 @@ def _resolve(kind: str, given: str) -> Path:
         raise InputError(f"{kind}:{given!r} can't be a path ({error}); give that of a {what}") from None
     if not (os.path.isdir(path) if kind == "folder" else os.path.isfile(path)):
         raise InputError(f"{kind}:{given}: {path} is not a {what}")
+    if not is_unicode(str(path)):  # a record names it, and holds UTF-8 alone
+        raise InputError(f"{kind}:{given!r}: the path {str(path)!r} is no UTF-8; rename it, or link to it")
     return path
 
 

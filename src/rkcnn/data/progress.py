@@ -6,6 +6,8 @@ import math
 import time
 from typing import TextIO
 
+from rkcnn.escape import escape_text
+
 
 class Progress:
     """Writes notes and progress lines to `out`, or nowhere if it is None."""
@@ -20,7 +22,7 @@ class Progress:
         """Write one line."""
         self.stop()
         if self._out is not None:
-            print(text, file=self._out, flush=True)
+            print(escape_text(text), file=self._out, flush=True)
 
     def start(self, done: int) -> None:
         """Begin a transfer of which `done` bytes are here already."""
@@ -34,7 +36,7 @@ class Progress:
         if self._out is None or (now - self._shown < (0.2 if self._live else 5.0) and not last):
             return
         self._shown = now
-        text = describe(name, done, total, (done - self._from) / max(now - self._started, 1e-6))
+        text = describe(escape_text(name), done, total, (done - self._from) / max(now - self._started, 1e-6))
         print(
             f"\r{text}\033[K" if self._live else text,
             end="\n" if last or not self._live else "",

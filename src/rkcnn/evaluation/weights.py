@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields, replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
-from torch import Tensor, nn
+from torch import nn
 
 from rkcnn.data.images import Images
+from rkcnn.disk import open_file
 from rkcnn.error import InputError
 from rkcnn.json_file import parse_json
-from rkcnn.model.create import create_model
+from rkcnn.model.create import LARGEST, create_model
+from rkcnn.model.families import FAMILIES
+from rkcnn.model.limits import PARAMETERS, TooManyParameters, check_activations, limited_parameters, read_limit
 from rkcnn.run_folder import WEIGHTS, is_checkpoint
+
+LONGEST_HEADER = 16_000_000  # bytes; that of the largest network in the paper's tables has 600 thousand
+LONGEST_NAME = 1_000  # characters of a network's name
+LARGEST_SIDE = 65536  # pixels of an image
+LARGEST_STATISTIC = 1e6  # of mean and std, which lie between 0 and 1 for any images
+DTYPES = {"F64", "F32", "F16", "BF16", "I64"}  # of weights; the last for the counters of batch norms
 
 
 @dataclass(frozen=True)
@@ -61,37 +72,113 @@ class NetworkDescription:
 
 
 def read_weights(path: Path) -> tuple[nn.Module, NetworkDescription]:
-    """Return the network of a weight file in evaluation mode, and its description."""
+    """Return the network of a weight file in evaluation mode, and its description.
+
+    Nothing that the file says is believed: a network with more parameters than the file holds is not built, and an
+    image of the size that it names must fit into the limits on activations (`rkcnn.model.limits`).
+    """
+    _check_header_size(path)
     try:
         with safe_open(path, framework="pt") as file:
-            description_json = (file.metadata() or {}).get("rkcnn")
-            state: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            text = (file.metadata() or {}).get("rkcnn")
+            if text is None:
+                what = "a checkpoint" if is_checkpoint(path.name) else "not a weight file of rkcnn"
+                raise InputError(f"{path} is {what}; give a finished run's folder or its {WEIGHTS}")
+            description = _parse_description(path, text)
+            found = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            if odd := sorted({each.get_dtype() for each in found.values()} - DTYPES):
+                raise InputError(f"{path} holds numbers of kind {odd[0][:20]}; weights are {', '.join(sorted(DTYPES))}")
+            network = _build(path, description, {name: tuple(each.get_shape()) for name, each in found.items()})
+            network.load_state_dict({name: file.get_tensor(name) for name in found})
     except (OSError, SafetensorError) as error:
         raise InputError(
             f"{path} can't be read as weights: {error}; give a finished run's folder or its {WEIGHTS}"
         ) from None
-    if description_json is None:
-        what = "a checkpoint" if is_checkpoint(path.name) else "not a weight file of rkcnn"
-        raise InputError(f"{path} is {what}; give a finished run's folder or its {WEIGHTS}")
-    try:
-        values: dict[str, Any] = parse_json(description_json, dict)
-        values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
-        description = NetworkDescription(**values)
-        network = create_model(description.network, len(description.classes), description.channels)
-    except InputError as error:
-        raise InputError(
-            f"{path} holds {description.network}, which can't be built here: {error}; a family from outside the "
-            "package must be registered first, from Python (rkcnn.register)"
-        ) from None
-    except (ValueError, TypeError, AttributeError) as error:
-        raise InputError(f"{path} doesn't say which network it holds: {error}") from None
-    try:
-        network.load_state_dict(state)
-    except RuntimeError:
-        raise InputError(
-            f"{path} says that it holds {description.network}, but its weights are of another network"
-        ) from None
     return network.eval(), description
+
+
+def _check_header_size(path: Path) -> None:
+    """Raise InputError if the file is not a regular one, or if the header of which it speaks would be too long."""
+    with open_file(path) as file:
+        size = int.from_bytes(file.read(8), "little")
+    if size > LONGEST_HEADER:
+        raise InputError(
+            f"{path} can't be read as weights: it begins with a header of {size:,} bytes, and at most "
+            f"{LONGEST_HEADER:,} are read; give a finished run's folder or its {WEIGHTS}"
+        )
+
+
+def _parse_description(path: Path, text: str) -> NetworkDescription:
+    """Return the description that a file's metadata holds; InputError if it is not one, or if a number can't be."""
+    try:
+        values: dict[str, Any] = parse_json(text, dict)
+        names = {field.name for field in fields(NetworkDescription)}
+        if values.keys() != names:
+            raise ValueError(f"its description needs {', '.join(sorted(names))}")
+        for name, (fits, wanted) in _FIELDS.items():
+            if not fits(values[name]):
+                raise ValueError(f"{name} is {repr(values[name])[:60]}, and must be {wanted}")
+        for name in ("mean", "std"):
+            if len(values[name]) != values["channels"]:
+                raise ValueError(f"{name} has {len(values[name])} numbers, and there are {values['channels']} channels")
+    except ValueError as error:
+        raise InputError(f"{path} doesn't say which network it holds: {error}") from None
+    lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    return NetworkDescription(**(values | lists))
+
+
+def _build(path: Path, description: NetworkDescription, shapes: dict[str, tuple[int, ...]]) -> nn.Module:
+    """Build the network of a description if it has the tensors of these names and shapes; InputError if it hasn't."""
+    name = description.network
+    other = InputError(f"{path} says that it holds {name}, but its weights are of another network")
+    numbers = sum(map(prod, shapes.values()))
+    try:
+        with limited_parameters(name, numbers, len(shapes)):
+            network = create_model(name, len(description.classes), description.channels)
+    except TooManyParameters as error:
+        raise (InputError(f"{path}: {error}") if numbers > read_limit(PARAMETERS) else other) from None
+    except InputError as error:
+        known = name.partition("@")[0].partition("-")[0].lower() in map(str.lower, FAMILIES)
+        foreign = "; a family from outside the package must be registered first, from Python (rkcnn.register)"
+        raise InputError(f"{path} holds {name}, which can't be built here: {error}{'' if known else foreign}") from None
+    if {name: tuple(value.shape) for name, value in network.state_dict().items()} != shapes:
+        raise other
+    if min(description.size) < network.smallest:
+        raise InputError(
+            f"{path} says that {name} was trained on images of {description.size[0]} x {description.size[1]}; the "
+            f"smallest it can take is {network.smallest} x {network.smallest}"
+        )
+    try:
+        check_activations(network, description.size)
+    except InputError as error:
+        raise InputError(f"{path}, with images of {description.size[0]} x {description.size[1]}: {error}") from None
+    return network
+
+
+def _is_count(value: object, most: int) -> bool:
+    return type(value) is int and 1 <= value <= most
+
+
+def _are_numbers(value: object, above: float) -> bool:
+    return isinstance(value, list) and all(
+        type(each) in (int, float) and above < each <= LARGEST_STATISTIC for each in value
+    )
+
+
+_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {  # whether a value of a description can be, and what can
+    "network": (lambda value: isinstance(value, str) and 0 < len(value) <= LONGEST_NAME, "the name of a network"),
+    "channels": (lambda value: _is_count(value, LARGEST), f"a whole number from 1 to {LARGEST}"),
+    "size": (
+        lambda value: isinstance(value, list) and [_is_count(side, LARGEST_SIDE) for side in value] == [True, True],
+        f"a height and a width from 1 to {LARGEST_SIDE}",
+    ),
+    "classes": (
+        lambda value: isinstance(value, list) and bool(value) and all(isinstance(name, str) for name in value),
+        "a list of names",
+    ),
+    "mean": (lambda value: _are_numbers(value, -LARGEST_STATISTIC), "a list of finite numbers"),
+    "std": (lambda value: _are_numbers(value, 0), "a list of finite numbers above 0"),
+}
 
 
 def _many(number: int, noun: str, ending: str) -> str:

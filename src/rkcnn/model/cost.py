@@ -16,6 +16,7 @@ from torch.utils.hooks import RemovableHandle
 
 from rkcnn.error import InputError
 from rkcnn.model.frame import Readout
+from rkcnn.model.limits import check_activations
 from rkcnn.model.period import PaperSolveCost, Period
 
 
@@ -54,8 +55,8 @@ def cost(network: nn.Module, size: int | tuple[int, int] | None = None) -> Cost:
             f"a {type(network).__name__} given; cost counts networks that `rkcnn.create_model` made; give one, or the "
             "`network` of a trained classifier"
         )
+    image = meta_image(network, size)
     copied = copy.deepcopy(network).to("meta", torch.float32).train().requires_grad_()
-    image = meta_image(copied, size)
     flops, paper, saved = FlopCounterMode(display=False), PaperCounter(), SavedTensors(copied)
     with count_solves_as_paper(copied, paper), saved, flops, paper:
         copied(image)
@@ -77,11 +78,15 @@ def default_size(channels: int) -> int:
 
 
 def meta_image(network: nn.Module, size: int | tuple[int, int] | None = None) -> Tensor:
-    """Return one image on the meta device, of that size or of the default one."""
+    """Return one image on the meta device, of that size or of the default one.
+
+    Raises InputError if the network's activations would take more memory than allowed (`rkcnn.model.limits`).
+    """
     channels = network.channels
     assert isinstance(channels, int)
     size = default_size(channels) if size is None else size
     height, width = (size, size) if isinstance(size, int) else size
+    check_activations(network, (height, width))
     return torch.empty(1, channels, height, width, device="meta")
 
 

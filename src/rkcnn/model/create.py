@@ -6,6 +6,7 @@ from torch import nn
 
 from rkcnn.error import InputError, did_you_mean
 from rkcnn.model.layers import Conv
+from rkcnn.model.limits import limited_parameters
 from rkcnn.model.network import Network
 from rkcnn.model.period import load_class
 from rkcnn.model.published.network import Published
@@ -36,7 +37,8 @@ def create_model(
     original = find_original(name)
     network: Network | Published
     if original is not None and original.network:
-        network = load_class(original.network)(classes, channels, dropout, **original.arguments)
+        with limited_parameters(original.name):
+            network = load_class(original.network)(classes, channels, dropout, **original.arguments)
     else:
         try:
             spec = parse(original.same_as if original else name)

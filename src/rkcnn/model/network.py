@@ -11,6 +11,7 @@ from rkcnn.error import InputError
 from rkcnn.model.families import FAMILIES
 from rkcnn.model.frame import OdeNetStem, Readout, Transition
 from rkcnn.model.layers import Layers, frozen_norms
+from rkcnn.model.limits import EVALUATIONS, check_evaluations, check_limit, is_perhaps_large, limited_parameters
 from rkcnn.model.period import Period, load_class
 from rkcnn.model.spec import ModelSpec, norms_of
 from rkcnn.solvers.solver_step import Time
@@ -38,6 +39,15 @@ class Network(nn.Module):
     def __init__(self, spec: ModelSpec, classes: int = 10, channels: int = 3, dropout: float = 0.0) -> None:
         super().__init__()
         self.name, self.spec, self.channels = str(spec), spec, channels
+        check_evaluations(spec)
+        if is_perhaps_large(spec):
+            with torch.device("meta"), limited_parameters(self.name):  # where parameters take no memory
+                self._build(spec, classes, channels, dropout)
+        with limited_parameters(self.name):
+            self._build(spec, classes, channels, dropout)
+        check_limit(self.name, EVALUATIONS, sum(self.evaluations))
+
+    def _build(self, spec: ModelSpec, classes: int, channels: int, dropout: float) -> None:
         frame, block = norms_of(spec)
         around, inside = Layers(frame, dropout), Layers(block, dropout)
         k = spec.k
@@ -56,6 +66,11 @@ class Network(nn.Module):
         read = periods if spec.multiscale else periods[-1:]
         self.readouts = nn.ModuleList(Readout(around.norm(period.classifier_channels)) for period in read)
         self.classifier = nn.Linear(sum(period.classifier_channels for period in read), classes)
+
+    @property
+    def evaluations(self) -> list[int]:
+        """How often each period evaluates its f or its stage networks for one image, at least."""
+        return [period.evaluations for period in self.periods if isinstance(period, Period)]
 
     @property
     def smallest(self) -> int:

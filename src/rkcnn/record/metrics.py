@@ -9,7 +9,7 @@ from contextlib import suppress
 from math import ceil
 from pathlib import Path
 
-from rkcnn.disk import write_atomically
+from rkcnn.disk import DiskError, open_to_write, write_atomically
 from rkcnn.record.result import Epoch
 from rkcnn.record.run import Run
 from rkcnn.run_folder import METRICS
@@ -58,7 +58,7 @@ class MetricsFile:
         """Append the row of the last epoch. If that fails, training goes on: `write` completes the file later."""
         *_, last = list_metrics(self._run, epochs)
         line = _line(last)
-        with suppress(OSError), self._path.open("r+b", buffering=0) as file:
+        with suppress(OSError, DiskError), open_to_write(self._path, self._remedy, create=False) as file:
             file.seek(self._size)
             file.truncate()  # what an append that failed has left
             if file.write(line) == len(line):

@@ -9,6 +9,7 @@ from pathlib import Path
 from rkcnn.data.sets import SETS
 from rkcnn.disk import MissingFile
 from rkcnn.error import InputError, did_you_mean
+from rkcnn.escape import escape_text
 from rkcnn.record.result import Result
 from rkcnn.report.compare import read_classes
 from rkcnn.report.results import Records, ResultTable, Row, family_of
@@ -42,7 +43,7 @@ def arrange_runs(records: Records, reference: str | None = None) -> ResultTable:
     number = f"{len(rows)} network{'s' * (len(rows) != 1)}"
     return ResultTable(
         name=NAME,
-        about=f"{number} on {run.data}",
+        about=escape_text(f"{number} on {run.data}"),
         data=run.data,
         recipe=run.recipe,
         rows=rows,
@@ -112,8 +113,8 @@ def _row(spec: str, records: Records) -> Row:
     latest = ordered[-1][1]
     return Row(
         spec=spec,
-        family=family_of(spec),
-        label=spec,
+        family=escape_text(family_of(spec)),
+        label=escape_text(spec),
         params=latest.params,
         flops=latest.flops,
         printed=None,

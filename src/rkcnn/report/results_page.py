@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from rkcnn.escape import escape_markdown
 from rkcnn.record.tables import PRESETS, TABLES
 from rkcnn.report.claims.verdict import JudgedClaim
 from rkcnn.report.footnotes import NORMS, note_control, note_records, note_sampling
@@ -52,7 +53,7 @@ def write_readme_part(report: Report) -> str:
     specs = [spec for spec in README_ROWS if spec in {row.spec for row in run}][:MOST_ROWS]
     more = f", the other {count(len(run) - len(specs), 'network')}" if len(run) > len(specs) else ""
     link = f"[{PAGE.as_posix()}]({PAGE.as_posix()})"
-    notes = [note for note in note_records(part.results) if CORRECTED not in note]
+    notes = [escape_markdown(note) for note in note_records(part.results) if CORRECTED not in note]
     lines = [_introduce(part), short_table(part, specs), *notes]
     if part.figure(FIGURE):
         lines.append(_show_figure(part, PICTURE.as_posix()))
@@ -75,7 +76,7 @@ def write_results_page(report: Report, records: Records) -> str:
 def _introduce(part: TableReport) -> str:
     results = part.results
     ended = [result for row in results.rows for result in (*row.results, *row.diverged)]
-    machines = sorted({result.machine.get("gpu") or "CPUs" for result in ended})
+    machines = sorted({escape_markdown(result.machine.get("gpu") or "CPUs") for result in ended})
     rows = sum(bool(row.results or row.diverged) for row in results.rows)
     return (
         f"{count(results.runs, 'run')} of {rows} of the {len(results.rows)} networks of the MNIST table by the paper's "
@@ -140,7 +141,7 @@ def _describe(report: Report, part: TableReport) -> Iterator[str]:
     yield short_table(part)
     notes = [*note_records(results), *note_control(shown)]
     if notes:
-        yield "\n".join(f"- {note}" for note in notes)
+        yield "\n".join(f"- {escape_markdown(note)}" for note in notes)
     if part.figure(FIGURE):
         yield _show_figure(part, PICTURE.name)
     findings = [_list(statement) for statement in part.findings]
@@ -156,7 +157,8 @@ def _describe(report: Report, part: TableReport) -> Iterator[str]:
         "| runs | rkcnn | commit | source | torch | Python | machine | engine |",
         "|--:|---|---|---|---|---|---|---|",
     )
-    yield "\n".join((*heads, *(f"| {' | '.join(map(str, (each.runs, *each[:-1])))} |" for each in report.origins)))
+    rows = ((str(each.runs), *map(escape_markdown, each[:-1])) for each in report.origins)
+    yield "\n".join((*heads, *(f"| {' | '.join(row)} |" for row in rows)))
 
 
 def _list(statement: Statement) -> str:

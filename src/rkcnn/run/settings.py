@@ -18,6 +18,7 @@ from rkcnn.evaluation.weights import NetworkDescription, read_weights
 from rkcnn.fit.recipe import Recipe, change_recipe, default_recipe, find_recipe, own
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
+from rkcnn.model.limits import check_activations
 from rkcnn.record.run import name_data
 from rkcnn.run_folder import WEIGHTS
 
@@ -104,6 +105,7 @@ def check_network(spec: str, images: Images) -> str:
     _, channels, height, width = images.pixels.shape
     with torch.device("meta"):
         network = create_model(spec, len(images.classes), channels)
+        check_activations(network, (height, width))
         try:
             network(torch.empty(2, channels, height, width, device="meta"))
         except InputError as error:

@@ -22,7 +22,7 @@ from rkcnn.run.device import forget_peak, pick_device
 from rkcnn.run.job import Job, checksums, start_job
 from rkcnn.run.observer import Observer
 from rkcnn.run.signals import Stopped, stop_signals
-from rkcnn.run_folder import REPLACED_RESULT, RESULT, find_checkpoint_files
+from rkcnn.run_folder import REPLACED_RESULT, RESULT, find_checkpoint_files, find_incomplete_files
 
 CHECKPOINT_INTERVAL = 10.0
 MOST_AT_ONCE = 10  # runs on a GPU: 10 small ones fill an H200 (docs/gpu.md)
@@ -95,6 +95,8 @@ def _claim_folder(run: Run, folder: Path, content: dict[str, str], again: bool, 
     if not again and (result := _find_result(run, path, content)) is not None:  # it can be on a read-only disk
         return result
     stack.enter_context(lock_folder(folder))
+    for leftover in find_incomplete_files(folder):
+        leftover.unlink(missing_ok=True)
     if not again:
         return _find_result(run, path, content)  # another process may have finished it before the folder was locked
     if path.exists():

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from statistics import mean, stdev
 
+from rkcnn.escape import escape_code, escape_markdown
 from rkcnn.evaluation.weights import NetworkDescription
 from rkcnn.model.families import FAMILIES
 from rkcnn.model.period import load_class
@@ -47,16 +48,17 @@ def write_card(
     """
     data = describe_data(result.run.data) if result else "images that are not recorded"
     facts = _facts(description, result)
+    heading = escape_markdown(f"{description.network}, trained on {data}")
     parts = [
         _front_matter(description, result, licence),
-        f"# {description.network}, trained on {data}\n",
+        f"# {heading}\n",
         _describe_network(description.network),
         _describe_error(result, seeds),
         "## Facts\n",
-        "\n".join(["| | |", "|---|---|", *(f"| {label} | {_cell(value)} |" for label, value in facts)]),
+        "\n".join(["| | |", "|---|---|", *(f"| {label} | {value} |" for label, value in facts)]),
         "",
         _describe_use(description, name),
-        f"The licence of these weights is `{licence}`; rkcnn itself has the MIT licence.\n",
+        f"The licence of these weights is {escape_code(licence)}; rkcnn itself has the MIT licence.\n",
     ]
     return "\n".join(parts)
 
@@ -151,31 +153,29 @@ def _facts(description: NetworkDescription, result: Result | None) -> list[tuple
     shown = ", ".join(description.classes[:SHOWN_CLASSES]) + ", ..." * (len(description.classes) > SHOWN_CLASSES)
     numbers = ["[" + ", ".join(f"{value:.6g}" for value in each) + "]" for each in (description.mean, description.std)]
     facts = [
-        ("network", f"`{description.network}`"),
+        ("network", escape_code(description.network)),
         ("images", f"{height} x {width} pixels, {description.channels} channel{'s' * (description.channels != 1)}"),
         ("normalisation", f"(pixel / 255 - mean) / std with mean = {numbers[0]} and std = {numbers[1]}"),
-        ("classes", f"{len(description.classes)}: {shown}"),
+        ("classes", f"{len(description.classes)}: {escape_markdown(shown)}"),
     ]
     if result is None:
         return facts
     run, end = result.run, result.stretches[-1]
     settings = ", ".join(f"{name} {_write(value)}" for name, value in asdict(run.recipe).items() if name != "name")
+    machine = result.machine.get("gpu") or "a CPU"
+    versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     checked = "; its content has the published checksums" if result.data.get("verified") else ""
     return [
         *facts,
         ("parameters", f"{result.params:,}"),
         *([("FLOPs of one image", f"{result.flops:,}")] if result.flops is not None else []),
-        ("data", describe_data(run.data) + checked),
-        ("recipe", f"`{run.recipe}`: {settings}"),
+        ("data", escape_markdown(describe_data(run.data)) + checked),
+        ("recipe", f"{escape_code(str(run.recipe))}: {escape_markdown(settings)}"),
         ("seed", str(run.seed)),
-        ("trained on", f"{result.machine.get('gpu') or 'a CPU'}, in {result.seconds:,.0f} s of training steps"),
-        ("versions", ", ".join(f"{name} {version}" for name, version in result.versions.items())),
-        ("code", f"commit `{end.commit or 'unknown'}`, hash of what computes `{end.source}`"),
+        ("trained on", f"{escape_markdown(machine)}, in {result.seconds:,.0f} s of training steps"),
+        ("versions", escape_markdown(versions)),
+        ("code", f"commit {escape_code(end.commit or 'unknown')}, hash of what computes {escape_code(end.source)}"),
     ]
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
 
 
 def _write(value: object) -> str:

@@ -44,6 +44,7 @@ class Component:
 
 def outline(network: nn.Module, size: int | tuple[int, int] | None = None) -> Component:
     """Return the tree of a network on one image, with its parts in the order in which they run; size as in `cost`."""
+    image = meta_image(network, size)
     copied = copy.deepcopy(network).to("meta").eval()
     shapes: dict[nn.Module, tuple[int, ...]] = {}
     order: dict[nn.Module, int] = {}
@@ -59,7 +60,7 @@ def outline(network: nn.Module, size: int | tuple[int, int] | None = None) -> Co
         module.register_forward_hook(finish)
     counter = FlopCounterMode(display=False)
     with counter:
-        copied(meta_image(copied, size))
+        copied(image)
     flops = {name: sum(counts.values()) for name, counts in counter.get_flop_counts().items()}
     root = type(copied).__name__
 

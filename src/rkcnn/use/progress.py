@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rkcnn.escape import escape_text
 from rkcnn.run.advice import advise_after
 from rkcnn.run.observer import Observer
 
@@ -23,41 +24,40 @@ class PrintedProgress(Observer):
 
     def already_finished(self, folder: Path, result: Result) -> None:
         end = f"error {percent(result.error)}" if result.finished else result.status
-        print(f"already trained: {end}, in {folder}; again=True trains it once more", flush=True)
+        _print(f"already trained: {end}, in {folder}; again=True trains it once more")
 
     def run_started(self, job: Job, note: str) -> None:
         self._began, self._epochs_before = time.monotonic(), len(job.history)
         recipe, images = job.run.recipe, job.train
         params = sum(p.numel() for p in job.trainer.network.parameters())
         height, width = images.pixels.shape[2:]
-        print(f"network   {job.run.spec}, {params:,} parameters")
-        print(
+        _print(f"network   {job.run.spec}, {params:,} parameters")
+        _print(
             f"data      {job.run.data}: {len(images):,} training and {len(job.predictor.images):,} "
             f"{job.run.held_out} images, {len(images.classes)} classes, {height} x {width}"
         )
         counts = count(recipe.epochs, "epoch"), count(job.trainer.steps, "step"), count(recipe.batch, "image")
-        print(f"recipe    {recipe}: {' of '.join(counts)}, {recipe.describe_schedule()}")
-        print(f"device    {job.trainer.device}, {recipe.precision}, {job.engine.kind}")
+        _print(f"recipe    {recipe}: {' of '.join(counts)}, {recipe.describe_schedule()}")
+        _print(f"device    {job.trainer.device}, {recipe.precision}, {job.engine.kind}")
         if note:
-            print(f"note      {note}")
+            _print(f"note      {note}")
         if job.trainer.epoch or job.trainer.step:
-            print(f"continues at epoch {job.trainer.epoch + 1}, step {job.trainer.step + 1}", flush=True)
+            _print(f"continues at epoch {job.trainer.epoch + 1}, step {job.trainer.step + 1}")
 
     def epoch_done(self, job: Job, epoch: Epoch) -> None:
         total, done = job.run.recipe.epochs, epoch.number + 1
         left = (time.monotonic() - self._began) / max(done - self._epochs_before, 1) * (total - done)
-        print(
+        _print(
             f"epoch {done:{len(str(total))}}/{total}  loss {epoch.loss:.4f}  "
             f"train error {percent(epoch.training_error)}  "
-            f"{job.run.held_out} error {percent(epoch.held_out_error)}  {clock(left)} left",
-            flush=True,
+            f"{job.run.held_out} error {percent(epoch.held_out_error)}  {clock(left)} left"
         )
 
     def run_ended(self, job: Job, result: Result) -> None:
         end = f"{job.run.held_out} error {percent(result.error)}" if result.finished else result.status
         for advice in advise_after(result):
-            print(f"note      {advice}")
-        print(f"{end}, in {job.folder}", flush=True)
+            _print(f"note      {advice}")
+        _print(f"{end}, in {job.folder}")
 
 
 def percent(error: float | None) -> str:
@@ -77,3 +77,8 @@ def clock(seconds: float) -> str:
 def count(number: int, noun: str) -> str:
     """Return a number with its noun: 1 epoch, 18 epochs."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def _print(line: str) -> None:
+    """Print one line, at once, with control characters escaped, which a path or the name of a class may hold."""
+    print(escape_text(line), flush=True)

@@ -17,6 +17,7 @@ from rkcnn.data.read.archive import DEFLATE_RATIO
 from rkcnn.data.read.labelled_pixels import LabelledPixels
 from rkcnn.disk import open_file
 from rkcnn.error import InputError
+from rkcnn.escape import is_unicode
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -57,6 +58,9 @@ def find_images(folder: Path) -> ImageFiles:
     classes = tuple(path.name for path in _list_folder(folder, Path.is_dir))
     if not classes:
         raise InputError(f"{folder}: has no subfolders, and needs one for each class")
+    for name in classes:
+        if not is_unicode(name):
+            raise InputError(f"{folder}: the name of the class folder {name!r} is no UTF-8; rename it")
     files: list[tuple[Path, int]] = []
     for label, name in enumerate(classes):
         images = _list_folder(folder / name, lambda path: path.suffix.lower() in SUFFIXES and path.is_file())

@@ -15,7 +15,8 @@ from rkcnn.data.options import NPZ_KEYS
 from rkcnn.data.read.archive import CHUNK, DEFLATE_RATIO
 from rkcnn.data.read.labelled_pixels import LabelledPixels
 from rkcnn.data.read.npy import read_header
-from rkcnn.error import InputError
+from rkcnn.error import InputError, shorten
+from rkcnn.escape import is_unicode
 
 _CONTENTS = 1 << 20  # bytes of the zip's table of contents, more than a few arrays need
 _MOST_CLASSES = 1 << 16
@@ -60,7 +61,8 @@ def read_npz(
         SystemError,
     ) as error:
         # what zipfile raises on damaged, encrypted or exotic files, and NumPy on text beyond Unicode
-        raise InputError(f"{where}: can't be read as .npz ({type(error).__name__}: {error})") from None
+        reason = f"{type(error).__name__}: {shorten(str(error), 100)}"
+        raise InputError(f"{where}: can't be read as .npz ({reason})") from None
     parts = {}
     for name in ("train", "test"):
         pixels, labels = arrays.get(f"x_{name}"), arrays.get(f"y_{name}")
@@ -77,6 +79,14 @@ def read_npz(
 def _check_classes(given: np.ndarray[Any, Any], where: str) -> np.ndarray[Any, Any]:
     if given.dtype.kind != "U" or given.ndim != 1 or not 0 < given.size <= _MOST_CLASSES:
         raise InputError(f"{where}: classes must be a list of 1 to {_MOST_CLASSES} names")
+    try:
+        unreadable = not is_unicode("".join(given.tolist()))
+    except ValueError:  # a number that stands for no character
+        unreadable = True
+    if unreadable:
+        raise InputError(
+            f"{where}: classes must be names of Unicode characters, and one has a surrogate or no character"
+        )
     return given
 
 

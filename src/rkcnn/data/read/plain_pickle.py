@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rkcnn.error import InputError
+from rkcnn.error import InputError, shorten
 
 MOST_STEPS = 400_000  # CIFAR-100's training file has 200,000; an empty list is 1 byte here and 64 in memory
 _MARK = object()
@@ -118,9 +118,8 @@ class _Machine:
         elif name in ("GLOBAL", "STACK_GLOBAL"):
             given = argument if name == "GLOBAL" else " ".join([stack.pop(), stack.pop()][::-1])
             if given not in _NAMES:
-                raise InputError(
-                    f"{self.where}: the pickle asks for {given!r}; only plain data is read, nothing was run"
-                )
+                asked = shorten(repr(given), 100)
+                raise InputError(f"{self.where}: the pickle asks for {asked}; only plain data is read, nothing was run")
             stack.append(_Name(_NAMES[given]))
         elif name == "REDUCE":
             arguments = stack.pop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rkcnn.escape import escape_text
 from rkcnn.model.look import BLUE
 
 if TYPE_CHECKING:
@@ -38,10 +39,10 @@ def draw_confusion(confusion: Sequence[Sequence[int]], classes: Sequence[str], t
     image = axes.imshow(wrong, cmap=shades, vmin=0, vmax=top)
     figure.colorbar(image, ax=axes, shrink=0.8, label="% of the true class")
     axes.set(xlabel="taken for", ylabel="true class")
-    axes.set_title(title, fontsize=11, parse_math=False)  # a path or a class name may hold a $
+    axes.set_title(escape_text(title), fontsize=11, parse_math=False)  # a path or a class name may hold a $
     step = 1 if number <= MOST_NAMES else -(-number // MOST_NAMES)
     ticks = range(0, number, step)
-    names = [classes[i][:14] for i in ticks]
+    names = [escape_text(classes[i])[:14] for i in ticks]
     long = sum(map(len, names)) > 50
     axes.set_xticks(ticks, names, rotation=90 if long else 0, fontsize=8, parse_math=False)
     axes.set_yticks(ticks, names, fontsize=8, parse_math=False)

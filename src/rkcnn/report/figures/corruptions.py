@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from rkcnn.escape import escape_text
 from rkcnn.model.look import BLUE, GREEN, GREY, ORANGE, PURPLE
 
 if TYPE_CHECKING:
@@ -31,6 +32,6 @@ def draw_corruptions(clean: float, errors: Mapping[str, Sequence[float]], title:
     axes.set_xticks(range(1 + max(map(len, errors.values()))))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, linewidth=0.6)
-    axes.set_title(title, fontsize=10, parse_math=False)  # a path may hold a $
+    axes.set_title(escape_text(title), fontsize=10, parse_math=False)  # a path may hold a $
     axes.legend(frameon=False, fontsize=9)
     return figure

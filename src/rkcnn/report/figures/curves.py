@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rkcnn.escape import escape_text
 from rkcnn.model.look import BLUE, GREY, ORANGE
 from rkcnn.record.result import Result
 
@@ -22,7 +23,7 @@ def draw_curves(result: Result) -> Figure:
     run, epochs = result.run, result.epochs
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     title = f"{run.spec} on {run.data}: {run.recipe}, seed {run.seed}"
-    figure.suptitle(title, fontsize=11, parse_math=False)  # a path may hold a $
+    figure.suptitle(escape_text(title), fontsize=11, parse_math=False)  # a path may hold a $
     errors, losses = figure.subplots(1, 2)
     for axes, label in ((errors, "error, %"), (losses, "training loss")):
         axes.set(xlabel="epoch", ylabel=label)

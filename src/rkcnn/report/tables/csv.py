@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
+from rkcnn.escape import escape_formula
 from rkcnn.report.compare import Comparison
 from rkcnn.report.costs import CostCheck, find_footprint
 from rkcnn.report.report import TableReport
@@ -13,6 +15,8 @@ from rkcnn.report.statistics import Sample
 from rkcnn.report.tables.cells import gaps
 
 Value = str | int | float | None
+
+_NUMBER = re.compile(r"[+-]?[\d.,]+(e[+-]\d+)?")
 
 
 def table_csv(part: TableReport) -> str:
@@ -26,7 +30,7 @@ def table_csv(part: TableReport) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: _guard(value) for name, value in row.items()} for row in rows)
     return text.getvalue()
 
 
@@ -86,6 +90,13 @@ def _comparison(comparison: Comparison | None) -> dict[str, Value]:
 def _sample(name: str, sample: Sample | None) -> dict[str, Value]:
     mean, std, least = (sample.mean, sample.std, sample.min) if sample else (None, None, None)
     return {f"{name}_mean": _percent(mean), f"{name}_std": _percent(std), f"{name}_min": _percent(least)}
+
+
+def _guard(value: Value) -> Value:
+    """Return a cell as it is written: a number, also a negative one as text, or a text that is no formula."""
+    if not isinstance(value, str) or _NUMBER.fullmatch(value):
+        return value
+    return escape_formula(value)
 
 
 def _percent(value: float | None) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from rkcnn.escape import escape_markdown
 from rkcnn.report.claims.judge import list_verdicts
 from rkcnn.report.claims.verdict import JudgedClaim
 from rkcnn.report.costs import MEMORY_HEADS, NAMES, CostCheck, flops_rule
@@ -36,7 +37,7 @@ def _lines(part: TableReport, claims: Sequence[JudgedClaim]) -> Iterator[str]:
     tag = part.results.tag
     yield f"# {name}"
     yield ""
-    yield f"{about[:1].upper()}{about[1:]}."
+    yield escape_markdown(f"{about[:1].upper()}{about[1:]}.")
     if part.preset_warning:
         yield ""
         yield f"**{part.preset_warning}**"
@@ -47,7 +48,7 @@ def _lines(part: TableReport, claims: Sequence[JudgedClaim]) -> Iterator[str]:
     tagged = [f"{head} ({tag})" if tag and head.startswith("ours") else head for head in heads]
     yield from _table(tagged, [_cells(part, row) for row in part.texts])
     yield ""
-    yield from (f"- {_escape(note)}" for note in part.notes)
+    yield from (f"- {escape_markdown(note)}" for note in part.notes)
     sections = {
         "Comparisons": [*part.introduction, *part.conclusions],
         "The paper's claims": list(list_verdicts(claims)),
@@ -57,7 +58,7 @@ def _lines(part: TableReport, claims: Sequence[JudgedClaim]) -> Iterator[str]:
             yield ""
             yield f"## {head}" + f" ({tag})" * bool(tag)
             yield ""
-            yield from (f"- {_escape(line)}" for line in lines)
+            yield from (f"- {escape_markdown(line)}" for line in lines)
 
 
 def _best(results: ResultTable) -> str:
@@ -81,7 +82,8 @@ def _cells(part: TableReport, row: RowText) -> tuple[str, ...]:
 
 
 def _name(part: TableReport, row: RowText) -> str:
-    return f"{part.results.tag} {row.label}" if part.results.tag else row.label
+    label = escape_markdown(row.label)
+    return f"{part.results.tag} {label}" if part.results.tag else label
 
 
 def _costs(*checks: CostCheck) -> str:
@@ -102,10 +104,6 @@ def _say_check(check: CostCheck) -> str:
 def _space(text: str) -> str:
     """Write 0.29 (0.316 ± 0.033)."""
     return text.replace("(", " (").replace("±", " ± ").replace("*", "\\*")
-
-
-def _escape(text: str) -> str:
-    return text.replace("*", "\\*").replace("~", "\\~")
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

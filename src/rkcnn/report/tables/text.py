@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
+from rkcnn.escape import escape_text
 from rkcnn.report.claims.judge import list_verdicts
 from rkcnn.report.claims.verdict import JudgedClaim
 from rkcnn.report.costs import CostCheck, footprint_of, format_footprint, is_measured, memory_heading
@@ -20,14 +21,14 @@ MEMORY = ("network", "paper", "driver", "− Identity", "reserved", "allocated")
 
 def table_text(part: TableReport) -> str:
     """Return a table with its costs, memory, notes and comparisons."""
-    return "".join(f"{line.rstrip()}\n" for line in _lines(part))
+    return "".join(f"{escape_text(line).rstrip()}\n" for line in _lines(part))
 
 
 def claims_text(claims: Sequence[JudgedClaim], preset: str) -> str:
     """Return the verdicts on the paper's claims below a heading; nothing where nothing was judged."""
     heading = "The paper's claims" + f" ({preset.upper()}: not the paper's recipe)" * (preset != "paper")
     lines = [line for sentence in list_verdicts(claims) for line in _fill(sentence)]
-    return "".join(f"{line}\n" for line in (heading, *lines)) if lines else ""
+    return "".join(f"{escape_text(line)}\n" for line in (heading, *lines)) if lines else ""
 
 
 def memory_text(part: TableReport) -> str:
@@ -46,6 +47,7 @@ def memory_text(part: TableReport) -> str:
 
 def align(rows: Sequence[Sequence[str]], words: Sequence[int] = (0,)) -> Iterator[str]:
     """Yield rows in columns: those of `words` begin at the left, numbers end at the right, empty ones are left out."""
+    rows = [tuple(map(escape_text, row)) for row in rows]
     found = list(zip(*rows, strict=True))
     widths = {i: max(map(len, column)) for i, column in enumerate(found) if is_filled(column[1:])}
     for row in rows:

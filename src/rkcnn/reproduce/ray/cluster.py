@@ -15,6 +15,7 @@ from typing import Any
 from rkcnn.error import InputError
 from rkcnn.reproduce.worker_process import count_cores
 
+UMASK = "RKCNN_UMASK"  # environment variable of the tasks of a cluster that we start: the command's own umask, octal
 CONNECT_SECONDS = 5.0  # for a cluster to answer; Ray itself would try for two minutes and then end the process
 
 
@@ -23,7 +24,8 @@ def join_cluster(address: str | None) -> Iterator[Any]:
     """Connect and yield the ray module; afterwards disconnect.
 
     `address` is HOST:PORT of an existing cluster, which keeps running afterwards, or "auto"; with None a cluster is
-    started on this machine and shut down afterwards.
+    started on this machine and shut down afterwards. What Ray writes for that one, the token in ~/.ray above all, is
+    for this user alone; Ray itself would let all users of the machine read it.
     """
     if sys.platform == "win32":
         raise InputError("Ray tasks are not supported on Windows; train with `on=local`, or use Linux or macOS")
@@ -39,6 +41,9 @@ def join_cluster(address: str | None) -> Iterator[Any]:
     own: dict[str, Any] = {} if address else {"num_cpus": count_cores(), "include_dashboard": False}
     in_main_thread = threading.current_thread() is threading.main_thread()
     handler = signal.getsignal(signal.SIGTERM)
+    umask = os.umask(0o077) if address is None else None
+    if umask is not None:
+        os.environ[UMASK] = f"{umask:o}"
     try:
         ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **own)
     except Exception as error:  # Ray does not document which
@@ -48,6 +53,8 @@ def join_cluster(address: str | None) -> Iterator[Any]:
         hint = "if it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as where it was started"
         raise InputError(f"can't join the Ray cluster at {address} ({why}); {hint}") from None
     finally:
+        if umask is not None:
+            os.umask(umask)
         if in_main_thread:
             signal.signal(signal.SIGTERM, handler)  # Ray replaces it, and the exit code with it
     try:

@@ -21,6 +21,7 @@ from rkcnn.error import InputError
 from rkcnn.fit.checkpoint import REMEDY
 from rkcnn.record.run import Run, read_run
 from rkcnn.reproduce.events import Event, Reporter, failure
+from rkcnn.reproduce.ray.cluster import UMASK
 from rkcnn.reproduce.ray.transfer import Files, pack_checkpoints, pack_results, unpack_checkpoints
 from rkcnn.run.device import keep_freed_memory
 from rkcnn.run.job import Job
@@ -92,6 +93,8 @@ def carry_out_task(
     os.environ["OMP_NUM_THREADS"] = str(task.threads)  # for the processes of a compiler
     torch.set_num_threads(task.threads)
     keep_freed_memory()
+    if UMASK in os.environ:
+        os.umask(int(os.environ[UMASK], 8))  # checkpoints in a shared folder are readable as the user wants them
     last: list[Event] = []
     sent: list[Any] = []
 
