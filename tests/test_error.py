@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rkcnn.cli import main
-from rkcnn.error import InputError, did_you_mean, with_flags
+from rkcnn.error import InputError, did_you_mean, shorten, with_flags
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,26 @@ def test_a_misspelt_word_is_recognised() -> None:
     assert did_you_mean("ResNet-1002", ["ResNet-1001"], cutoff=0.7) == " (did you mean ResNet-1001?)"
     assert did_you_mean("x", words) == did_you_mean("", words) == ""
     assert did_you_mean("Resn", words, cutoff=0.9) == ""
+
+
+def test_a_long_name_is_shortened_in_the_middle() -> None:
+    assert shorten("a" * 100) == "a" * 100
+    assert shorten("a" * 50 + "b" * 5000 + "c" * 31) == "a" * 50 + "b" * 14 + " ... " + "c" * 31
+    said = str(InputError(f"no network {'x' * 5000!r}; give a name"))
+    assert said.startswith("no network 'xxx")
+    assert said.endswith("xxx'; give a name")
+    assert len(said) < 150
+    path = "/".join(["folder"] * 25)
+    assert str(InputError(f"{path}: can't be read")) == f"{path}: can't be read", "a path is needed whole"
+    assert len(str(InputError("word " * 5000))) <= 600
+
+
+def test_a_long_argument_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "x" * 5000
+    for arguments in (["runs", "--from", name], ["describe", name], ["train", "--epochs", name], [name]):
+        with pytest.raises(SystemExit) as end:
+            main(arguments)
+        said = capsys.readouterr().err
+        assert (end.value.code, said.count("\n")) == (2, 1)
+        assert said.startswith("rkcnn: ")
+        assert len(said) < 350

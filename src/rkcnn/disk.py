@@ -10,9 +10,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from io import FileIO
+from io import BufferedReader, FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 from rkcnn.error import InputError
 
@@ -62,11 +61,11 @@ def writing_to(path: Path, remedy: str) -> Iterator[None]:
     except OSError as error:
         reason = _REASONS.get(error.errno or 0, str(error))
         if error.errno == errno.ENOENT:
-            remedy = "give the same command again to make it, or name another"
+            remedy = "name another folder or make it again"
         raise DiskError(f"can't write to {path}: {reason}; {remedy}") from error
 
 
-def open_file(path: Path) -> BinaryIO:
+def open_file(path: Path) -> BufferedReader:
     """Open a regular file for reading bytes, also through a symbolic link.
 
     Raises `MissingFile` if there is none, and InputError for a folder, a pipe or a device, without waiting for one.

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-LONGEST_WORD = 200  # characters of a name or path in a message
+LONGEST_WORD = 100  # characters of a name in a message
+LONGEST_PATH = 200  # characters of a word with a slash
 LONGEST_MESSAGE = 600  # characters; the longest of our own, which list what would work, have about 450
 
 
@@ -33,9 +34,12 @@ def shorten(text: str, limit: int = LONGEST_WORD) -> str:
 
 
 def shorten_message(message: str) -> str:
-    """Return a message with every word of more than LONGEST_WORD characters shortened, and then the whole of it."""
-    long_words = rf"\S{{{LONGEST_WORD + 1},}}"
-    return shorten(re.sub(long_words, lambda word: shorten(word[0]), message), LONGEST_MESSAGE)
+    """Return a message with every long word shortened, and then the whole of it."""
+
+    def shorten_word(word: re.Match[str]) -> str:
+        return shorten(word[0], LONGEST_PATH if "/" in word[0] else LONGEST_WORD)
+
+    return shorten(re.sub(rf"\S{{{LONGEST_WORD + 1},}}", shorten_word, message), LONGEST_MESSAGE)
 
 
 def with_flags(message: str) -> str:

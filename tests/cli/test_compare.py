@@ -59,7 +59,23 @@ def test_a_record_that_cant_be_read_is_told(rkcnn: Run, runs: Path) -> None:
     (runs / "bad").mkdir()
     (runs / "bad" / "result.json").write_text("{}")
     code, out, err = rkcnn("compare", str(runs))
-    assert code == 0
+    assert code == 1
     assert "4 runs" in out
     assert err.startswith("rkcnn: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "header",
+    [b"", b"{'descr': '<i2', 'fortran_order': False, 'shape': (17592186044416,)}", b"(" * 4000],
+    ids=["cut off", "huge", "nested"],
+)
+def test_damaged_predictions_are_told(rkcnn: Run, runs: Path, header: bytes) -> None:
+    path = next(path for path in sorted(runs.rglob("result.json")) if b'"seed": 0' in path.read_bytes()).parent
+    (path / "predictions.npy").write_bytes(
+        b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header if header else b""
+    )
+    code, out, err = rkcnn("compare", str(runs))
+    assert (code, "4 runs" in out) == (1, True)
+    assert err.startswith(f"rkcnn: {path / 'predictions.npy'} can't be read as the class of each image")
     assert err.count("\n") == 1

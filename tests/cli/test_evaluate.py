@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -225,3 +226,55 @@ def test_a_device_that_is_not_there(rkcnn: Run, run: Path) -> None:
 
 def test_a_place_that_cant_be_written(rkcnn: Run, run: Path) -> None:
     refused(rkcnn("evaluate", str(run), "-o", "/dev/null/x"), "name another folder with -o")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"data": {"own": {"size": [28]}}}, "options of own images's size is of type list"),
+        ({"data": {"own": {"colour": "red"}}}, "own images have no option 'colour'"),
+        ({"data": {"classes": "0123456789"}}, "data's classes is of type str"),
+        ({"run": {"data": "mnist-mini~validation-xyz"}}, "which has an option that this version doesn't know"),
+        ({"run": {"data": f"mnist-mini~validation-{'9' * 5000}"}}, "which has an option that this version"),
+    ],
+)
+@pytest.mark.parametrize("command", ["evaluate", "predict"])
+def test_a_record_of_other_kinds_is_one_sentence(
+    rkcnn: Run, run: Path, command: str, change: dict[str, dict[str, object]], says: str
+) -> None:
+    facts = json.loads((run / "result.json").read_bytes())
+    for name, inner in change.items():
+        facts[name] |= inner
+    (run / "result.json").write_text(json.dumps(facts))
+    code, out, err = rkcnn(command, str(run), *([str(run)] if command == "predict" else []))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert says in err
+    assert len(err) < 450
+
+
+READ_ONLY = """
+import sys
+from rkcnn.cli import main
+for words in (["evaluate", sys.argv[1]], ["runs", "--from", sys.argv[1]], sys.argv[2:]):
+    try:
+        main(words)
+    except SystemExit as end:
+        print("code", end.code)
+"""
+
+
+@pytest.mark.skipif(
+    shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"], check=False).returncode != 0,
+    reason="needs unshare and mount namespaces",
+)
+def test_a_finished_run_on_a_read_only_disk_shows_its_result(trained: Path, digits: str) -> None:
+    out = trained.parents[3]
+    train = ["train", "ResNet@k=4", "--data", digits, "--set", "epochs=1", "--out", str(out)]
+    mount = f"mount --make-rprivate / && mount --bind {out} {out} && mount -o remount,bind,ro {out}"
+    inside = ["unshare", "-rm", "sh", "-c", f'{mount} && exec "$@"', "sh", sys.executable, "-c", READ_ONLY]
+    done = subprocess.run([*inside, str(trained), *train], capture_output=True, text=True, check=False)
+    assert done.stdout.count("code 0") == 3, done.stderr
+    assert "note         no pictures: can't write to" in done.stdout
+    assert "it is on a read-only file system" in done.stdout
+    assert f"seed 0 is finished already, in {trained}" in done.stdout
+    assert "error     " in done.stdout

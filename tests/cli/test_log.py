@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -36,3 +37,12 @@ def test_bad_input_is_one_sentence_and_code_two(
     assert (code, out) == (2, "")
     assert err.startswith(f"rkcnn: {said}")
     assert err.count("\n") == 1
+
+
+def test_a_damaged_record_is_named_and_the_others_are_sent(rkcnn: Run, trained: Path, tmp_path: Path) -> None:
+    shutil.copytree(trained, tmp_path / "runs" / "good")
+    (tmp_path / "runs" / "bad").mkdir()
+    (tmp_path / "runs" / "bad" / "result.json").write_bytes(b"[" * 200_000)
+    code, out, err = rkcnn("log", str(tmp_path / "runs"), "--to", "tensorboard", "-o", str(tmp_path / "board"))
+    assert (code, out.count("logged"), err.count("\n")) == (1, 1, 1)
+    assert err.startswith(f"rkcnn: {tmp_path / 'runs' / 'bad' / 'result.json'} can't be read as a result of rkcnn: it ")

@@ -119,11 +119,13 @@ def test_no_folder(rkcnn: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_damaged_record_is_said_and_hides_no_other(rkcnn: Run, tmp_path: Path) -> None:
     put_records(tmp_path, {"ResNet@k=32": (0.004,)})
-    (tmp_path / "result.json").write_text("{")
+    (tmp_path / "result.json").write_bytes(b"[" * 200_000)
+    (tmp_path / "memory.json").write_bytes(b"[" * 200_000)
     code, out, err = rkcnn("report", "mnist", "--from", str(tmp_path))
-    assert code == 0
+    assert code == 1
     assert "1 of 95 runs" in out
-    assert err.startswith(f"rkcnn: {tmp_path / 'result.json'} can't be read")
+    for line, name in zip(err.splitlines(), ("result.json", "memory.json"), strict=True):
+        assert line.startswith(f"rkcnn: {tmp_path / name} can't be read")
 
 
 def test_copies_that_differ_are_said(rkcnn: Run, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_only_runs_that_have_begun(rkcnn: Run, tmp_path: Path) -> None:
     assert out.splitlines()[1].split()[4:] == ["-", "-", "0", "of", "3", "0:00", "-", "begun"]
     (tmp_path / "checkpoint-00000-000000.json").write_text("{")
     code, out, err = rkcnn("runs", "--from", str(tmp_path))
-    assert (code, out) == (0, f"no results below {tmp_path}\n")
+    assert (code, out) == (1, f"no results below {tmp_path}\n")
     assert err == f"rkcnn: no checkpoint in {tmp_path} can be read; remove them to start anew\n"
 
 
@@ -86,10 +86,10 @@ def test_json_is_whole_results(rkcnn: Run, tmp_path: Path) -> None:
 
 
 def test_one_that_cant_be_read_hides_no_other(rkcnn: Run, tmp_path: Path) -> None:
-    put(tmp_path / "a", b"{")
+    put(tmp_path / "a", b"[" * 200_000)
     put(tmp_path / "b", outcome().to_json())
     code, out, err = rkcnn("runs", "--from", str(tmp_path))
-    assert code == 0
+    assert code == 1
     assert len(out.splitlines()) == 3
     assert err.startswith(f"rkcnn: {tmp_path / 'a' / 'result.json'} can't be read as a result")
 

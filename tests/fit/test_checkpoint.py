@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -169,3 +171,43 @@ def test_a_full_disk_leaves_the_one_before(tmp_path: Path) -> None:
     )
     assert "the disk is full; free some space there or choose another folder" in done.stdout, done.stderr
     assert "['checkpoint-00000-000001.json', 'checkpoint-00000-000001.safetensors', 'filler']" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "content", [b"[" * 200_000, b'{"a":' * 200_000, b"", b"[]", b"{}", b'{"check": NaN}', b" " * (7 << 20)]
+)
+def test_json_of_any_kind_is_a_damaged_checkpoint(tmp_path: Path, content: bytes) -> None:
+    save_checkpoint(tmp_path, advanced(1), IDENTITY, {"loss": 0.5})
+    save_checkpoint(tmp_path, advanced(2), IDENTITY, {})
+    (tmp_path / "checkpoint-00000-000002.json").write_bytes(content)
+    fresh = trainer()
+    history, note = load_checkpoint(tmp_path, fresh, IDENTITY)
+    assert (fresh.step, history) == (1, {"loss": 0.5})
+    assert note == "skipped damaged checkpoints: checkpoint-00000-000002.json"
+
+
+@pytest.mark.parametrize(
+    "changes", [{"epoch": -1}, {"step": "2"}, {"solver_stats": [[]]}, {"identity": []}, {"history": 3}, {"sha256": 1}]
+)
+def test_values_of_any_kind_are_a_damaged_checkpoint(tmp_path: Path, changes: dict[str, object]) -> None:
+    """Also where the checksums agree with them."""
+    save_checkpoint(tmp_path, advanced(1), IDENTITY, {})
+    path = tmp_path / "checkpoint-00000-000001.json"
+    facts = {name: value for name, value in json.loads(path.read_bytes()).items() if name != "check"} | changes
+    facts["check"] = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    path.write_text(json.dumps(facts))
+    with pytest.raises(InputError, match=r"every checkpoint in .* is damaged"):
+        load_checkpoint(tmp_path, trainer(), IDENTITY)
+
+
+def test_another_runs_recipe_is_not_printed_whole(tmp_path: Path) -> None:
+    recipe = {f"field{i}": i for i in range(30)}
+    save_checkpoint(tmp_path, advanced(1), IDENTITY | {"recipe": recipe}, {})
+    with pytest.raises(InputError, match=r"is of another run \(recipe field7\); remove it"):
+        load_checkpoint(tmp_path, trainer(), IDENTITY | {"recipe": recipe | {"field7": 8}})
+
+
+def test_a_folder_that_was_deleted_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="its folder doesn't exist or was deleted in the meantime; name another") as e:
+        save_checkpoint(tmp_path / "gone", advanced(1), IDENTITY, {})
+    assert "free some space" not in str(e.value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,9 @@ import pytest
 
 from outcome import outcome
 from rkcnn.error import InputError
-from rkcnn.record.result import Result, Stretch, find_other_code, find_results, read_result
+from rkcnn.fit.recipe import find_recipe
+from rkcnn.json_file import LONG, parse_json
+from rkcnn.record.result import Epoch, Result, Stretch, find_other_code, find_results, read_result
 from rkcnn.record.source import Equivalence, source_hash
 
 
@@ -160,14 +162,16 @@ def test_content_that_is_no_sound_json(tmp_path: Path, content: bytes, says: str
     assert len(str(raised.value)) < 300
 
 
-def test_a_result_of_the_most_epochs_can_be_read(tmp_path: Path) -> None:
-    made = outcome((0.123456789012345678,) * 15_000)
-    facts = dict.fromkeys(("unconverged", "evaluations", "backward_evaluations"), 0.123456789012345678)
-    epochs = tuple(replace(epoch, **facts, seconds=0.123456789012345678, images=604_388) for epoch in made.epochs)
-    (tmp_path / "result.json").write_bytes(replace(made, epochs=epochs).to_json())
-    assert len(read_result(tmp_path / "result.json").epochs) == made.run.recipe.epochs == 15_000
+def test_a_record_of_the_most_epochs_can_be_read() -> None:
+    """In a checkpoint, which indents them most, and with the longest numbers."""
+    names = [each.name for each in fields(Epoch)]
+    epoch = dict.fromkeys(names, -2.2250738585072014e-308) | {"number": 14_999, "images": 604_388}
+    one, many = (json.dumps({"history": {"epochs": [epoch] * n}}, indent=1) for n in (1, 15_000))
+    assert len(many) + (1 << 16) <= LONG, "with room for the run, its images and its classes"
+    parse_json(many, dict)
+    assert len(one) > 350
     with pytest.raises(InputError, match="epochs=15001 given; it must be from 1 to 15000"):
-        outcome((0.1,) * 15_001)
+        find_recipe("mini", {"epochs": "15001"})
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rkcnn.fit.recipe import RECIPES, find_recipe
-from rkcnn.record.run import Run, name_data, read_run
+from rkcnn.record.run import Run, folder_name, name_data, read_run
 
 
 def run(data: str = "mnist-mini", spec: str = "RKCNN-R-2@k=32", seed: int = 0, **changes: str) -> Run:
@@ -76,3 +76,11 @@ def test_what_was_chosen_about_the_images_is_in_the_name(name: str, options: dic
 def test_what_errors_are_measured_on() -> None:
     assert run("mnist").held_out == "test"
     assert run("mnist~validation-50").held_out == "validation"
+
+
+def test_a_name_that_is_too_long_for_a_folder_ends_with_a_hash() -> None:
+    short, long, other = "x" * 255, "x" * 256, "x" * 255 + "y"
+    assert folder_name(short) == short
+    assert len(folder_name(long)) == len(folder_name("ü" * 300).encode()) == 255
+    assert folder_name(long) != folder_name(other)
+    assert folder_name(long) == folder_name(long)

@@ -434,3 +434,18 @@ def test_mini_reads_real_digits(tmp_path: Path) -> None:
     assert result.error is not None
     assert result.error <= 0.02
     assert result.seconds > 0
+
+
+def test_a_damaged_record_beside_it_never_stops_training(digits: str, tmp_path: Path) -> None:
+    go(digits, tmp_path, changes={"epochs": "1"})
+    recipe_folder = only(tmp_path, "result.json").parent.parent
+    for name, content in (("seed-8", b"[" * 200_000), ("seed-9", b"{}")):
+        (recipe_folder / name).mkdir()
+        (recipe_folder / name / "result.json").write_bytes(content)
+    last = max(recipe_folder.glob("seed-0/checkpoint-*.json"))
+    facts = json.loads(last.read_bytes())
+    last.write_text(json.dumps(facts | {"seconds": 77}))  # the tensors agree with it, but not its own checksum
+    longer = Count()
+    assert go(digits, tmp_path, changes={"epochs": "2"}, observer=longer).finished
+    assert longer.epochs == 2
+    assert "starts anew: every checkpoint in" in longer.notes[0] or "skipped damaged checkpoints" in longer.notes[0]

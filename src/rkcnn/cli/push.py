@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -18,8 +19,10 @@ def push(
     dry_run: Path | None = None,
     private: Annotated[bool, Parameter(negative=())] = False,
     licence: Annotated[str, Parameter(name=["--licence", "--license"])] = "mit",
-) -> None:
+) -> int:
     """Upload a trained network to Hugging Face: its weights, its record, and a model card written from the record.
+
+    Returns the exit code: 1 if the record of another seed can't be read, which is named and missing from the card.
 
     Parameters
     ----------
@@ -40,5 +43,9 @@ def push(
         model = hub.save_run(run, dry_run, name, licence)
         files = ", ".join(sorted(path.name for path in dry_run.iterdir()))
         print_line(f"{dry_run}: what would be pushed of {model.name} to {name}: {files}")
-        return
-    print_line(f"pushed to {hub.push(run, name, private=private, licence=licence)}")
+    else:
+        print_line(f"pushed to {hub.push(run, name, private=private, licence=licence)}")
+    damaged = hub.find_damaged_seeds(run)
+    for error in damaged:
+        print_line(f"rkcnn: {error}", sys.stderr)
+    return 1 if damaged else 0

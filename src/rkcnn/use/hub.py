@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -136,11 +135,22 @@ def save_run(run: str | Path, folder: Path, name: str, licence: str = "mit") -> 
 
 def find_seeds(folder: Path, result: Result) -> list[Result]:
     """Return the finished runs beside a run's folder that differ from it by the seed alone, and the run itself."""
-    found: list[Result] = []
-    for path in sorted(folder.parent.glob(f"seed-*/{RESULT}")):
-        with suppress(InputError):  # a damaged record of another run
-            found.append(read_result(path))
+    found = [each for each in _read_beside(folder) if isinstance(each, Result)]
     return [each for each in found if each.finished and replace(each.run, seed=result.run.seed) == result.run]
+
+
+def find_damaged_seeds(run: Path) -> list[InputError]:
+    """Return an error for each record beside a run's folder that can't be read, and so is missing from its card."""
+    folder = run if run.is_dir() else run.parent
+    return [each for each in _read_beside(folder) if isinstance(each, InputError)]
+
+
+def _read_beside(folder: Path) -> Iterator[Result | InputError]:
+    for path in sorted(folder.parent.glob(f"seed-*/{RESULT}")):
+        try:
+            yield read_result(path)
+        except InputError as error:
+            yield error
 
 
 def check_name(name: str) -> None:

@@ -130,7 +130,7 @@ def crowded() -> bytes:
         (claiming("(99999999999999, 32, 32, 3)"), "`max_bytes=.*` leaves"),
         (claiming("(9, 32, 32, 3)"), "has less"),
         (claiming("(-9, 32)"), "must have a tuple of whole numbers"),
-        (claiming("(1,"), "can't be read as .npz"),
+        (claiming("(1,"), "has no readable header of an array"),
         (claiming(f"({'9' * 3000},)"), "which no array has"),
         (claiming(f"(-{'9' * 3000},)"), "must have a tuple of whole numbers"),
         (packed_by(zipfile.ZIP_LZMA), "save it with np.savez again"),
@@ -145,3 +145,18 @@ def test_refuses(data: bytes, says: str) -> None:
     with pytest.raises(InputError, match=says) as refused:
         read(data)
     assert len(str(refused.value)) < 250
+
+
+@pytest.mark.parametrize("shape", [(6, 0, 8), (6, 8, 0, 3), (0, 8, 8)])
+def test_a_side_of_zero_is_one_sentence(shape: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match="and no side may be 0"):
+        read(npz(x_train=np.zeros(shape, np.uint8), y_train=LABELS))
+
+
+@pytest.mark.parametrize("header", [b"(" * 4000, b"-" * 4000 + b"1", b"not " * 1000 + b"1"])
+def test_a_header_of_brackets_or_operators_is_one_sentence(header: bytes) -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("x_train.npy", b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header)
+    with pytest.raises(InputError, match="here: x_train: has no readable header of an array"):
+        read(file.getvalue())
