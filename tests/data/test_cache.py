@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -161,3 +163,67 @@ def test_test_labels_come_from_the_first_verified_copy(tmp_path: Path) -> None:
     assert cache.read_test_labels(data, [none, one]) is None
     assert cache.read_test_labels(replace(data, train=replace(train, labels="0" * 64)), [two]) is None
     assert cache.list_differences(replace(data, test=Content(9)), description) == ["test shape [10, 4, 5, 3]"]
+
+
+@pytest.mark.parametrize("file", ["train.pixels", "test.pixels", "train.labels", "test.coarse"])
+@pytest.mark.parametrize("old", [False, True])
+def test_changed_content_is_noticed(file: str, old: bool, tmp_path: Path) -> None:
+    """Also in caches of earlier versions, which have no CRC-32."""
+    folder = kept(tmp_path)
+    if old:
+        forget_crc32(folder)
+    content = bytearray((folder / file).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / file).write_bytes(content)
+    description = cache.read_description(folder)
+    assert description is not None
+    says = rf"^{folder}: its {file.partition('.')[0]} images or labels have changed since they were decoded$"
+    assert re.match(says, cache.find_damage(folder, description))
+
+
+def test_a_cache_of_an_earlier_version_is_hashed_once(tmp_path: Path) -> None:
+    folder = kept(tmp_path)
+    made = cache.read_description(folder)
+    forget_crc32(folder)
+    old = cache.read_description(folder)
+    assert made is not None
+    assert old is not None
+    assert cache.find_damage(folder, made) == cache.find_damage(folder, old) == ""
+    assert cache.read_description(folder) == made
+
+
+def forget_crc32(folder: Path) -> None:
+    content = json.loads((folder / "set.json").read_text())
+    for part in content["parts"].values():
+        del part["crc32"]
+    (folder / "set.json").write_text(json.dumps(content))
+
+
+def test_changed_test_labels_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "decoded").mkdir()
+    folder, description = cache.write_parts(tmp_path / "decoded", "me", parts(), ["a", "b", "c"], "here")
+    description.verified = True
+    cache.move_into_place(folder, description, tmp_path / "decoded" / "small")
+    train, test = (Content(part.shape[0], part.pixels, part.labels) for part in description.parts.values())
+    data = DataSet("small", train, test, (4, 5, 3), ("a", "b", "c"), (0.0,) * 3, (1.0,) * 3, "small", "small")
+    assert cache.read_test_labels(data, [tmp_path]) is not None
+    (tmp_path / "decoded" / "small" / "test.labels").write_bytes(bytes(80))
+    assert cache.read_test_labels(data, [tmp_path]) is None
+
+
+@pytest.mark.parametrize("change", [{"classes": "abc"}, {"classes": [1, 2, 3]}, {"source": None}])
+def test_a_description_of_other_kinds_counts_as_absent(change: dict[str, object], tmp_path: Path) -> None:
+    folder = kept(tmp_path)
+    content = json.loads((folder / "set.json").read_text())
+    (folder / "set.json").write_text(json.dumps(content | change))
+    assert cache.read_description(folder) is None
+    content["parts"]["train"]["crc32"] = [1, 2]
+    (folder / "set.json").write_text(json.dumps(content))
+    assert cache.read_description(folder) is None
+
+
+def test_a_pipe_is_no_description(tmp_path: Path) -> None:
+    folder = kept(tmp_path)
+    (folder / "set.json").unlink()
+    os.mkfifo(folder / "set.json")
+    assert cache.read_description(folder) is None

@@ -65,6 +65,35 @@ def test_files_already_there_are_used(inside: str, packed: bool, mini: Path) -> 
     assert (folder / "train.pixels").stat().st_mtime_ns == before
 
 
+def test_a_damaged_copy_is_decoded_again_and_said_once(mini: Path) -> None:
+    """Pixels that were overwritten would train other weights under the same checksum."""
+    copy(mini)
+    folder, _ = get(offline=True)
+    whole = (folder / "train.pixels").read_bytes()
+    (folder / "train.pixels").write_bytes(b"\x7f" * len(whole))
+    said = io.StringIO()
+    found, description = fetch_set(SETS["mini"], Sources(offline=True), Progress(said))
+    assert (found, description.verified) == (folder, True)
+    assert (folder / "train.pixels").read_bytes() == whole
+    damage = f"{folder}: its train images or labels have changed since they were decoded"
+    assert said.getvalue().splitlines()[0] == f"{damage}; the set is decoded again"
+    for name in NAMES:
+        (mini / name).unlink()
+    get(offline=True)  # the published files are not needed while the copy is sound
+    (folder / "test.labels").write_bytes(bytes((folder / "test.labels").stat().st_size))
+    with pytest.raises(InputError, match=r"no source gave it \[.*: its test images or labels have changed"):
+        get(offline=True)
+
+
+def test_a_damaged_copy_is_passed_over_for_a_sound_one(mini: Path, tmp_path: Path) -> None:
+    copy(tmp_path / "given")
+    second = get(offline=True, data_dir=tmp_path / "given")[0]
+    shutil.copytree(second, mini / "decoded" / "mini")
+    (mini / "decoded" / "mini" / "test.pixels").write_bytes(bytes((second / "test.pixels").stat().st_size))
+    shutil.copytree(tmp_path / "given", tmp_path / "cache" / "rkcnn")
+    assert get(offline=True)[0] == tmp_path / "cache" / "rkcnn" / "decoded" / "mini"
+
+
 def test_data_dir_comes_before_the_environment_and_the_cache(mini: Path, tmp_path: Path) -> None:
     copy(tmp_path / "cache" / "rkcnn")
     assert get(offline=True)[1].source == str(tmp_path / "cache" / "rkcnn")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from PIL import Image
 from rkcnn.data import own_images
 from rkcnn.data.load import load_data_set
 from rkcnn.data.options import OwnOptions
+from rkcnn.data.progress import Progress
 from rkcnn.data.read.folder import read_folder
 from rkcnn.disk import lock_folder
 from rkcnn.error import InputError
@@ -62,6 +64,17 @@ def test_size_is_a_choice_and_decoding_happens_once(folder: Path, tmp_path: Path
     assert (
         load_data_set(f"folder:{folder}", own=OwnOptions(size=16))[0].pixels[0, 0, 0, 0] == 99
     )  # changed, so read again
+
+
+def test_damaged_pixels_are_decoded_again(folder: Path, tmp_path: Path) -> None:
+    before = load_data_set(f"folder:{folder}")[0]
+    stored = next((tmp_path / "data" / "decoded").glob("own-*"))
+    (stored / "train.pixels").write_bytes(b"\x7f" * (stored / "train.pixels").stat().st_size)
+    said = io.StringIO()
+    after = load_data_set(f"folder:{folder}", progress=Progress(said))[0]
+    after.check()
+    assert after.pixels_sha256 == before.pixels_sha256
+    assert "have changed since they were decoded; they are decoded again" in said.getvalue().splitlines()[0]
 
 
 def test_classes_alone_with_a_stated_split(folder: Path) -> None:

@@ -7,13 +7,13 @@ import threading
 
 import pytest
 import torch
-from rkcnn.use.outline import outline
 
 from rkcnn.error import InputError
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
 from rkcnn.model.limits import ACTIVATIONS, EVALUATIONS, PARAMETERS, is_perhaps_large, limited_parameters
 from rkcnn.model.spec import parse
+from rkcnn.use.outline import outline
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def list_sets(*, sources: FromSources = Sources()) -> None:  # noqa: B008 (froze
     sources = replace(sources, unverified=True)
     print_line(f"{'name':16} {'train':>7} {'test':>7} {'classes':>7}  {'size':11} {'here':10} where from")
     for name, data in SETS.items():
-        decoded = find_decoded(SETS[data.decoded], sources) if data.decoded else None
+        decoded = next(find_decoded(SETS[data.decoded], sources), None) if data.decoded else None
         copy = next(find_copies(data, sources), None) if data.decoded else None
         here = "bundled" if not data.decoded else "decoded" if decoded else "files" if copy else "no"
         if decoded:

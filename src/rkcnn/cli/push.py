@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from rkcnn.cli.output import print_line
+from rkcnn.cli.output import print_error, print_line
 
 
 def push(
@@ -47,5 +46,5 @@ def push(
         print_line(f"pushed to {hub.push(run, name, private=private, licence=licence)}")
     damaged = hub.find_damaged_seeds(run)
     for error in damaged:
-        print_line(f"rkcnn: {error}", sys.stderr)
+        print_error(str(error))
     return 1 if damaged else 0

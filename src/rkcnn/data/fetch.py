@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -33,23 +33,37 @@ def fetch_set(data: DataSet, sources: Sources, progress: Progress) -> tuple[Path
     source has.
     """
     data = SETS[data.decoded]  # coarse labels are stored beside the fine ones
-    if found := find_decoded(data, sources):
+    damages: list[str] = []
+    if found := _find_undamaged(data, sources, damages):
         return found
+    for damage in damages:
+        progress.note(f"{damage}; the set is decoded again")
     root = sources.folders()[0] / "decoded"
     with writing_to(root, REMEDY), lock_folder(root, REMEDY, name=f".{data.folder}.lock", on_wait=progress.note):
-        return find_decoded(data, sources) or _Search(data, sources, progress, root).run()
+        return _find_undamaged(data, sources, []) or _Search(data, sources, progress, root).run(damages)
 
 
-def find_decoded(data: DataSet, sources: Sources) -> tuple[Path, SetDescription] | None:
-    """Return the decoded set if it is on this machine; an unverified one only if `sources` allows it."""
-    if found := cache.find_verified(data, sources.folders()):
-        return found
+def find_decoded(data: DataSet, sources: Sources) -> Iterator[tuple[Path, SetDescription]]:
+    """Yield each decoded copy of a set on this machine; unverified ones only if `sources` allows it.
+
+    Their files are complete, but their content has not been read; see `cache.find_damage`.
+    """
+    yield from cache.find_verified(data, sources.folders())
     if sources.unverified:
         for folder in sources.folders():
             path = folder / "decoded" / f"{data.decoded}-unverified"
             description = cache.read_description(path)
             if description is not None and _is_usable(data, sources, description):
-                return path, description
+                yield path, description
+
+
+def _find_undamaged(data: DataSet, sources: Sources, damages: list[str]) -> tuple[Path, SetDescription] | None:
+    """Return the first decoded copy with the content that was decoded; what is wrong with others joins `damages`."""
+    for path, description in find_decoded(data, sources):
+        damage = cache.find_damage(path, description)
+        if not damage:
+            return path, description
+        damages.append(damage)
     return None
 
 
@@ -74,8 +88,11 @@ class _Search:
         self.wrong: list[tuple[Packaging, Path]] = []  # copies that can be read, and could be used unverified
         self.fingerprint = fingerprint(data, sources)  # taken before a file is read, so that a later change is noticed
 
-    def run(self) -> tuple[Path, SetDescription]:
-        """Return the first decoded set that a source gives; InputError with every failure if none does."""
+    def run(self, damages: Sequence[str]) -> tuple[Path, SetDescription]:
+        """Return the first decoded set that a source gives; InputError with every failure if none does.
+
+        `damages` are what is wrong with the decoded copies.
+        """
         cache.clear_leftovers(self.root, self.data.folder)
         for leftover in self.folder.glob(".npm-*"):
             shutil.rmtree(leftover, ignore_errors=True)
@@ -97,7 +114,7 @@ class _Search:
         remedy = f"put the published files into {self.folder} or name their folder with `data_dir=...`"
         if self.wrong and not self.sources.unverified:
             remedy += ", or use the files here all the same with `unverified=True`"
-        raise InputError(f"{self.data.name}: no source gave it [{'] ['.join(failures)}]; {remedy}")
+        raise InputError(f"{self.data.name}: no source gave it [{'] ['.join((*damages, *failures))}]; {remedy}")
 
     def _attempts(self) -> Iterator[Callable[[], tuple[Path, SetDescription]]]:
         """Yield a function for each source, in the order in which they are tried."""

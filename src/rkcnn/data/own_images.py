@@ -47,10 +47,13 @@ def decode_own_images(
     identity = hashlib.sha256(options).hexdigest()[:16]
     fingerprint = _fingerprint(path, files)
     root = sources.folders()[0] / "decoded"
-    if decoded := _find_decoded(sources, identity, fingerprint):
+    damages: list[str] = []
+    if decoded := _find_decoded(sources, identity, fingerprint, damages):
         return *decoded, own
+    for damage in damages:
+        progress.note(f"{damage}; they are decoded again")
     with writing_to(root, REMEDY), lock_folder(root, REMEDY, name=".own.lock", on_wait=progress.note):
-        if decoded := _find_decoded(sources, identity, fingerprint):  # by the process that held the lock
+        if decoded := _find_decoded(sources, identity, fingerprint, []):  # by the process that held the lock
             return *decoded, own
         cache.clear_leftovers(root, "own")
         progress.note(f"reading {path}")
@@ -61,12 +64,18 @@ def decode_own_images(
     return root / f"own-{identity}", description, own
 
 
-def _find_decoded(sources: Sources, identity: str, fingerprint: str) -> tuple[Path, SetDescription] | None:
+def _find_decoded(
+    sources: Sources, identity: str, fingerprint: str, damages: list[str]
+) -> tuple[Path, SetDescription] | None:
+    """Return the first decoded copy with the content that was decoded; what is wrong with others joins `damages`."""
     for folder in sources.folders():
         path = folder / "decoded" / f"own-{identity}"
         description = cache.read_description(path)
-        if description and description.fingerprint == fingerprint:
-            return path, description
+        if description and description.fingerprint == fingerprint and not description.verified:
+            damage = cache.find_damage(path, description)
+            if not damage:
+                return path, description
+            damages.append(damage)
     return None
 
 
