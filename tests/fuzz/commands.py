@@ -90,6 +90,8 @@ class Laboratory:
             "COLUMNS": "200",
         }
         self._sound: dict[str, Outcome] = {}
+        self._listed, self._imported = folder / "captured" / "modules", set(sys.modules)
+        self._listed.touch()
         for build in (partial(build_files, self.world), partial(build_runs, self.world, self._run_sound)):
             done = self._watch(build)
             if done.code != 0:
@@ -101,19 +103,24 @@ class Laboratory:
         if case.path:
             sound = next(self.template.glob(case.path)).read_bytes()
             return self.run_damaged(case, damage(random, sound, case.form))
-        copy_world(self.template, self.world)
-        return self._run_command(case, Damage("argument", case.argument.encode("utf-8", "surrogatepass")))
+        return self.run_damaged(case, Damage("argument", case.argument.encode("utf-8", "surrogatepass")))
 
     def run_damaged(self, case: Case, damaged: Damage) -> Verdict:
         """Put this damage into a sound world, run the command, and judge what it did."""
-        copy_world(self.template, self.world)
-        put(next(self.world.glob(case.path)), damaged, self.outside)
-        return self._run_command(case, damaged)
+        verdict = self._run_once(case, damaged)
+        if verdict.violations and case.command not in self._sound:  # imports took some of its time and memory
+            self.measure(case.command)
+            verdict = self._run_once(case, damaged)
+        return verdict
 
-    def _run_command(self, case: Case, damaged: Damage) -> Verdict:
-        words, size = self._words(case), len(damaged.content or b"")
-        outcome = self._watch(partial(_run_main, words))
-        folders = (self.world, self.folder / "temporary", self.folder / "home")
+    def _run_once(self, case: Case, damaged: Damage) -> Verdict:
+        copy_world(self.template, self.world)
+        if case.path:
+            put(next(self.world.glob(case.path)), damaged, self.outside)
+        words, size = self._words(case), len(damaged.content or b"") if case.path else 0
+        outcome = self._watch(partial(_run_main, words, self._listed))
+        self._import_what_it_imported()
+        folders = (self.world, self.folder / "temporary", self.folder / "home", self._listed)
         place = Place(self.folder, folders, {self.outside: CANARY})
         left = [*(self.folder / "cwd").iterdir(), *(self.folder / "temporary").iterdir()]
         violations = [f"left in the current folder or among temporary files: {path.name}" for path in left]
@@ -155,18 +162,23 @@ class Laboratory:
             case = Case(
                 "", name, argument="" if name in COMMANDS else arguments.SOUND["F=V" if "--set" in name else "N"]
             )
-            listed = self.folder / "captured" / "modules"
             for _ in range(2):  # the second time without imports
                 copy_world(self.template, self.world)
-                found = self._watch(partial(_run_main, self._words(case), listed))
+                found = self._watch(partial(_run_main, self._words(case), self._listed))
                 if found.code not in (0, ACCEPTED):
                     raise RuntimeError(f"{name} fails on sound files: {found.code}, {found.err.decode()[-2000:]}")
-                for module in listed.read_text().split():
-                    with suppress(Exception):  # some only exist in the child
-                        import_module(module)
+                self._import_what_it_imported()
             self._sound[name] = found
             self._clean()
         return self._sound[name]
+
+    def _import_what_it_imported(self) -> None:
+        """Import what the last child has imported, so that the next one need not."""
+        for module in self._listed.read_text().split():
+            if module not in self._imported:
+                self._imported.add(module)
+                with suppress(Exception):  # some only exist in the child
+                    import_module(module)
 
     def _words(self, case: Case) -> list[str]:
         if case.command in COMMANDS:
@@ -191,10 +203,10 @@ class Laboratory:
         self.outside.write_bytes(CANARY)
 
 
-def _run_main(words: list[str], listed: Path | None = None) -> None:
+def _run_main(words: list[str], listed: Path) -> None:
+    """Run a command in a child, and list what it has imported."""
     prepare()
     try:
         main(words)
     finally:
-        if listed is not None:
-            listed.write_text("\n".join(sorted(sys.modules)))
+        listed.write_text("\n".join(sorted(sys.modules)))
