@@ -10,7 +10,6 @@ import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -188,13 +187,8 @@ def build_runs(world: Path, run: Callable[[str], object]) -> None:
     """Let commands write runs, seeds 0 and 1 finished and seed 2 begun, a folder for the hub, and decoded images."""
     from rkcnn.run.train import train
 
-<<<<<<< HEAD
-    defaults: Any = train.__kwdefaults__
-    defaults["checkpoint_interval"] = 0.0  # two are kept, however fast the run is
-=======
     assert train.__kwdefaults__ is not None
     train.__kwdefaults__["checkpoint_interval"] = 0.0  # two are kept, however fast the run is
->>>>>>> i13d
     for seed in (0, 1, 2):
         run(f"{_TRAIN} {_OWN} --seed {seed} --out W/runs")
     begun = next(world.glob(BEGUN))
