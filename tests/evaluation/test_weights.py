@@ -104,9 +104,9 @@ NAN, INF = float("nan"), float("inf")
         ({"classes": [0, 1]}, "classes is "),
         ({"classes": ["a", "b"]}, "its weights are of another network"),
         ({"mean": ["x"]}, r"mean is \['x'\], and must be a list of finite numbers"),
-        ({"mean": [NAN]}, r"mean is \[nan\]"),
-        ({"mean": [10**400]}, "mean is "),
-        ({"std": [INF]}, r"std is \[inf\], and must be a list of finite numbers above 0"),
+        ({"mean": [NAN]}, "it has the number NaN, and numbers must be finite"),
+        ({"mean": [10**400]}, "it has a whole number of 401 digits"),
+        ({"std": [INF]}, "it has the number Infinity"),
         ({"std": [0]}, "std is "),
         ({"more": 1}, "its description needs channels, classes"),
     ],
@@ -142,7 +142,7 @@ def test_a_name_that_the_file_is_too_small_for(tmp_path: Path, digits: Images, n
 
 def test_a_description_of_many_brackets(tmp_path: Path) -> None:
     path = write(tmp_path / "w.safetensors", nn.Linear(2, 2), {"rkcnn": "[" * 200_000})
-    with pytest.raises(InputError, match="nested too deeply"):
+    with pytest.raises(InputError, match="it holds 200,000 values"):
         read_weights(path)
 
 

@@ -93,5 +93,5 @@ def test_a_row_that_cant_be_appended_stops_nothing_and_comes_at_the_end(tmp_path
 
 
 def test_a_folder_that_cant_be_written_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"can't write to .*metrics\.csv: .*; choose another folder"):
+    with pytest.raises(InputError, match=r"can't write to .*metrics\.csv: its folder doesn't exist"):
         begin(tmp_path / "nowhere", [])
