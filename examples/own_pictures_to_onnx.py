@@ -8,9 +8,7 @@ Trains a network that suits the pictures, asks it about one of them, and writes 
 import sys
 from pathlib import Path
 
-import numpy as np
 import onnxruntime
-from PIL import Image
 
 import rkcnn
 
@@ -25,9 +23,7 @@ print(f"{picture}: {answer.label} with probability {answer.probability:.2f}")
 exported = rkcnn.export(model, to="onnx", output="photos.onnx")
 print(f"photos.onnx differs from the network by at most {exported.difference:.1g}")
 
-height, width = model.size
-image = Image.open(picture).convert("L" if model.channels == 1 else "RGB").resize((width, height))
-pixels = np.asarray(image).reshape(height, width, model.channels).transpose(2, 0, 1)[None]  # uint8 (1, channels, h, w)
+pixels = model.prepare(picture).numpy()  # uint8 (1, channels, height, width): upright, scaled to cover, cropped
 session = onnxruntime.InferenceSession("photos.onnx")
 (probabilities,) = session.run(None, {session.get_inputs()[0].name: pixels})
 print("onnxruntime:", dict(zip(model.classes, probabilities[0].round(2).tolist(), strict=True)))

@@ -34,9 +34,14 @@ def test_a_table_by_name_that_cuts_nothing_off(rkcnn: Run, tmp_path: Path) -> No
     assert (code, err) == (0, "")
     head, first, second, footnote = out.splitlines()
     assert footnote == "* the lowest error of any epoch, chosen on the test set"
-    assert " ".join(head.split()) == "data network recipe seed error best* epochs time params state"
-    assert " ".join(first.split()) == "mnist-mini ResNet@k=4 mini,epochs=3 0 3.00 % 2.00 % 3 1:05 1,234 finished"
-    assert " ".join(second.split()) == f"{far.run.data} ResNet@k=4 mini,epochs=3 0 - - 0 1:05 1,234 diverged"
+    assert " ".join(head.split()) == "data network recipe seed error best* epochs time params state folder"
+    assert (
+        " ".join(first.split())
+        == f"mnist-mini ResNet@k=4 mini,epochs=3 0 3.00 % 2.00 % 3 1:05 1,234 finished {tmp_path}/a/seed-0"
+    )
+    assert (
+        " ".join(second.split()) == f"{far.run.data} ResNet@k=4 mini,epochs=3 0 - - 0 1:05 1,234 diverged {tmp_path}/b"
+    )
 
 
 def test_a_run_that_has_begun_is_there_too(rkcnn: Run, tmp_path: Path) -> None:
@@ -49,8 +54,8 @@ def test_a_run_that_has_begun_is_there_too(rkcnn: Run, tmp_path: Path) -> None:
     code, out, err = rkcnn("runs", "--from", str(tmp_path))
     assert (code, err) == (0, "")
     _, first, second, _ = (" ".join(line.split()) for line in out.splitlines())
-    assert first == "mnist-mini ResNet@k=4 mini,epochs=3 7 - 2.00 % 2 of 3 1:20 - begun"
-    assert second.endswith(" 3 1:05 1,234 finished")
+    assert first == f"mnist-mini ResNet@k=4 mini,epochs=3 7 - 2.00 % 2 of 3 1:20 - begun {tmp_path}/a"
+    assert second.endswith(f" 3 1:05 1,234 finished {tmp_path}/b")
     (found,) = json.loads(rkcnn("runs", "--from", str(tmp_path), "--json")[1])
     assert found["folder"] == str(tmp_path / "b"), "whole results only"
 

@@ -121,3 +121,13 @@ def test_what_is_no_picture_gets_one_sentence(trained: TrainingResult, tmp_path:
     Image.new("L", (9, 9)).save(buffer, "GIF")
     with pytest.raises(InputError, match="can't be read as PNG or JPEG or WEBP"):
         model.predict(buffer.getvalue())
+
+
+def test_prepared_pictures_are_what_predict_classifies(trained: TrainingResult, tmp_path: Path) -> None:
+    model = load(trained.folder)
+    for name, size in (("wide.png", (60, 20)), ("tall.png", (20, 60))):
+        Image.effect_noise(size, 80).save(tmp_path / name)
+    pixels = model.prepare(tmp_path)
+    assert (pixels.dtype, pixels.shape) == (torch.uint8, (2, model.channels, *model.size))
+    said = [answer.probability for answer in model.predict(tmp_path, top=1)]
+    assert model(pixels).double().softmax(1).amax(1).tolist() == said

@@ -198,4 +198,9 @@ def save_pictures(metrics: Metrics, images: Images, network: str, folder: Path) 
 
 
 def _caption(mistake: Mistake, classes: tuple[str, ...]) -> str:
-    return f"{classes[mistake.label][:9]} as {classes[mistake.taken_for][:9]}, {100 * mistake.probability:.0f} %"
+    true, given = (_cut(classes[label]) for label in (mistake.label, mistake.taken_for))
+    return f"{true} as {given}, {100 * mistake.probability:.0f} %"
+
+
+def _cut(name: str, most: int = 16) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"

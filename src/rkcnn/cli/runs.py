@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from rkcnn.record.result import Result
     from rkcnn.record.run_state import BegunRun
 
-COLUMNS = ("data", "network", "recipe", "seed", "error", "best*", "epochs", "time", "params", "state")
-LEFT_ALIGNED = ("data", "network", "recipe", "state")
+COLUMNS = ("data", "network", "recipe", "seed", "error", "best*", "epochs", "time", "params", "state", "folder")
+LEFT_ALIGNED = ("data", "network", "recipe", "state", "folder")
 
 
 def runs(
     *, from_: Path = Path("runs"), json_: Annotated[bool, Parameter(negative=(), show_default=False)] = False
 ) -> int:
-    """List every run below a folder, also those that are not finished: data, network, recipe, seed, errors, time.
+    """List every run below a folder with its errors and where it is, also those that are not finished.
 
     Returns the exit code: 1 if a run can't be read, which is named on standard error.
 
@@ -42,13 +42,14 @@ def runs(
     results = [(path.parent, result) for path, result in find_results(from_)]
     found = sorted([*results, *find_begun_runs(from_)], key=lambda pair: pair[0])
     readable = [run for _, run in found if not isinstance(run, InputError)]
+    folders = [str(folder) for folder, run in found if not isinstance(run, InputError)]
     if json_:
         whole = [
             {"folder": str(folder), **result.as_dict()} for folder, result in results if isinstance(result, Result)
         ]
         print(json.dumps(whole, indent=1))
     elif readable:
-        print_table([row_of(run) for run in readable])
+        print_table([(*row_of(run), folder) for run, folder in zip(readable, folders, strict=True)])
         kinds = {run.run.held_out for run in readable}
         chosen = f"the {kinds.pop()} set" if len(kinds) == 1 else "the test set (~validation-N: the validation set)"
         print_line(f"* the lowest error of any epoch, chosen on {chosen}")
@@ -61,7 +62,7 @@ def runs(
 
 
 def row_of(run: Result | BegunRun) -> tuple[str, ...]:
-    """Return the cells below COLUMNS; a run that is not finished has no error, and how many of its epochs are done."""
+    """Return the cells below COLUMNS, all but the folder; a run that is not finished has no error."""
     from rkcnn.record.result import Result
     from rkcnn.use.progress import clock, percent
 

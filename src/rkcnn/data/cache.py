@@ -2,8 +2,8 @@
 
 In a data folder, `decoded/NAME` holds `set.json`, its description, and for each of train and test the files
 `PART.pixels` (uint8), `PART.labels` and perhaps `PART.coarse` (int64). The sha256 of a set is that of its pixels in
-another order; so that every opening can check the files, their CRC-32 is kept beside it, which is found 2 to 10 times
-as fast (docs/data.md).
+another order; so that every opening can check the files, their CRC-32 is kept beside it, which takes less than half of
+the time (docs/data.md).
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def check_activations(network: nn.Module, size: tuple[int, int]) -> None:
         for k, count in zip(spec.k, evaluations, strict=False):  # timm can take the last periods away
             numbers += count * k * (height // shrink) * (width // shrink)
             shrink *= 2
-    check_limit(str(network.name), ACTIVATIONS, 4 * numbers)
+    check_limit(getattr(network, "name", type(network).__name__), ACTIVATIONS, 4 * numbers)
 
 
 def is_perhaps_large(spec: ModelSpec) -> bool:

@@ -142,15 +142,16 @@ def _read_arrays(given: Any, which: str) -> tuple[Tensor, Tensor]:
     if len(given) != 2 or not all(isinstance(array, (np.ndarray, Tensor)) for array in given):
         kinds = ", ".join(type(array).__name__ for array in given)
         raise InputError(f"the {which} images are ({kinds}); give two arrays, pixels and labels")
-    pixels, labels = (_tensor(array, which) for array in given)
+    pixels, labels = _tensor(given[0], f"{which} images"), _tensor(given[1], f"{which} labels")
     pixels = _channels_second(pixels, which, torch_first=isinstance(given[0], Tensor))
     kind = labels.dtype
     if labels.dim() == 2 and labels.shape[1] == 1:  # as in MedMNIST's files
         labels = labels[:, 0]
     if kind.is_floating_point or kind.is_complex or kind == torch.bool or labels.shape != (len(pixels),):
+        hint = ", as y.astype(int) makes them" if kind.is_floating_point else ""
         raise InputError(
-            f"the {which} labels are {kind} of shape {tuple(labels.shape)}; {len(pixels)} images need {len(pixels)} "
-            "whole numbers"
+            f"the {which} labels are {str(kind).removeprefix('torch.')} of shape {tuple(labels.shape)}; {len(pixels)} "
+            f"images need {len(pixels)} whole numbers{hint}"
         )
     labels = labels.long()
     if int(labels.min()) < 0:
@@ -161,10 +162,12 @@ def _read_arrays(given: Any, which: str) -> tuple[Tensor, Tensor]:
 def _tensor(array: Array, which: str) -> Tensor:
     if isinstance(array, Tensor):
         return array.detach().cpu()
+    if array.dtype.kind in "US":
+        raise InputError(f"the {which} are text; give numbers, as np.unique(y, return_inverse=True)[1] makes them")
     if array.dtype.kind not in "iufb":
-        raise InputError(f"the {which} images hold an array of {array.dtype}; give numbers")
+        raise InputError(f"the {which} are an array of {array.dtype}; give numbers")
     if array.dtype.itemsize > 8:
-        raise InputError(f"the {which} images hold an array of {array.dtype}; give numbers of at most 8 bytes")
+        raise InputError(f"the {which} are an array of {array.dtype}; give numbers of at most 8 bytes")
     native = array.astype(array.dtype.newbyteorder("="), copy=False)  # torch knows no other byte order
     return torch.from_numpy(native if native.flags.c_contiguous and native.flags.writeable else native.copy())
 

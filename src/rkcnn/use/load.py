@@ -126,7 +126,22 @@ class Classifier:
                 raise InputError(f"{answer.reason}; `skip_bad=True` would leave it out")
         return found
 
-    def features(self, images: Tensor) -> list[Tensor]:
+    def prepare(
+        self,
+        pictures: str | Path | bytes | Image | np.ndarray[Any, Any] | Tensor | Iterable[Any],
+        *,
+        invert: bool | None = None,
+    ) -> Tensor:
+        """Return pictures as the network takes them, uint8 (N, channels, height, width), as `predict` prepares them.
+
+        An exported file takes the same: `session.run(None, {"images": model.prepare("cat.png").numpy()})`. Raises
+        InputError if a picture can't be read.
+        """
+        from rkcnn.use.predict import find_sources, prepare_pictures
+
+        return prepare_pictures(self, find_sources(pictures), invert)
+
+    def features(self, images: Tensor | np.ndarray[Any, Any]) -> list[Tensor]:
         """Return the features of each period, of shape (N, channels, height, width), for gradients and other tasks.
 
         `images` are (N, channels, height, width), as uint8, or as fractions from 0 to 1, to which gradients flow. The
@@ -134,7 +149,7 @@ class Classifier:
         periods, gives one tensor (N, width).
         """
         device = next(self.network.parameters()).device
-        images = images.to(device)
+        images = torch.as_tensor(images).to(device)
         if not images.is_floating_point():
             return period_features(self.network, self.normalise(images))
         low, high = images.detach().aminmax()

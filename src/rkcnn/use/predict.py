@@ -76,6 +76,13 @@ class Unreadable(NamedTuple):
     reason: str
 
 
+def prepare_pictures(classifier: Classifier, sources: Sequence[PictureSource], invert: bool | None) -> Tensor:
+    """Read pictures and return them as the network takes them, uint8 (N, channels, height, width)."""
+    wanted = PictureFormat.of(classifier.size, classifier.mean, classifier.classes)
+    names = [source.name or f"picture {number}" for number, source in enumerate(sources, 1)]
+    return _stack([source.read(name, wanted, invert) for source, name in zip(sources, names, strict=True)])
+
+
 def predict_each(
     classifier: Classifier, sources: Sequence[PictureSource], top: int, invert: bool | None = None
 ) -> Iterator[Prediction | Unreadable]:
@@ -97,10 +104,9 @@ def predict_each(
 
 
 def _classify(classifier: Classifier, pictures: Sequence[Picture], top: int) -> list[Prediction]:
-    pixels = torch.from_numpy(np.stack([picture.pixels for picture in pictures])).permute(0, 3, 1, 2).contiguous()
     training = classifier.network.training
     classifier.network.eval()
-    probabilities = classifier(pixels).double().softmax(1).cpu()
+    probabilities = classifier(_stack(pictures)).double().softmax(1).cpu()
     classifier.network.train(training)
     best = probabilities.topk(min(top, len(classifier.classes)), 1)
     return [
@@ -111,6 +117,10 @@ def _classify(classifier: Classifier, pictures: Sequence[Picture], top: int) -> 
         )
         for picture, places, values in zip(pictures, best.indices.tolist(), best.values.tolist(), strict=True)
     ]
+
+
+def _stack(pictures: Sequence[Picture]) -> Tensor:
+    return torch.from_numpy(np.stack([picture.pixels for picture in pictures])).permute(0, 3, 1, 2).contiguous()
 
 
 def find_sources(pictures: object) -> list[PictureSource]:

@@ -73,8 +73,8 @@ def train(
 
     network    a name such as RKCNN-I-2_2_2@k=120 (docs/names.md, `rkcnn.list_models()`); without it RKCNN-R-2@k=32, and
                for your own images one that is chosen by their size and number (docs/own-images.md)
-    data       a name, "folder:PATH", "npz:PATH", arrays ((x_train, y_train), (x_test, y_test)) or two `Images`; see
-               `rkcnn.load_images`
+    data       a name, "folder:PATH", "npz:PATH", arrays ((x_train, y_train), (x_test, y_test)), or (x, y) with `split`,
+               or two `Images`; see `rkcnn.load_images`
     recipe     how it is trained: mini, paper-mnist, paper-cifar, paper-svhn, fast-mnist, fast-cifar, fast-svhn, own,
                smoke, or a `Recipe`; without it, a short recipe for the data set, and own for your own images
     seed       of the first weights, the order of the images and their augmentation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from rkcnn.escape import escape_text
@@ -39,7 +40,7 @@ def draw_confusion(confusion: Sequence[Sequence[int]], classes: Sequence[str], t
     image = axes.imshow(wrong, cmap=shades, vmin=0, vmax=top)
     figure.colorbar(image, ax=axes, shrink=0.8, label="% of the true class")
     axes.set(xlabel="taken for", ylabel="true class")
-    axes.set_title(escape_text(title), fontsize=11, parse_math=False)  # a path or a class name may hold a $
+    figure.suptitle(fill(escape_text(title), 60), fontsize=11, parse_math=False)  # a path or a class name may hold a $
     step = 1 if number <= MOST_NAMES else -(-number // MOST_NAMES)
     ticks = range(0, number, step)
     names = [escape_text(classes[i])[:14] for i in ticks]
