@@ -145,3 +145,10 @@ def test_refuses(data: bytes, says: str) -> None:
     with pytest.raises(InputError, match=says) as refused:
         read(data)
     assert len(str(refused.value)) < 250
+
+
+@pytest.mark.parametrize("number", [0xD800, 0xDCFF, 0x110000])
+def test_class_names_that_are_no_text(number: int) -> None:
+    names = np.array([number, 65, 66], np.uint32).view("<U1")
+    with pytest.raises(InputError, match=r"which is no character|can't be read as \.npz"):
+        read(npz(x_train=PIXELS, y_train=LABELS, classes=names))
