@@ -63,7 +63,7 @@ def main(folder: Path, lying: bool) -> None:
     with image.open("wb") as file:
         file.truncate(64 << 20)
     subprocess.run(["mkfs.ext4", "-q", image], check=True)
-    copies = []
+    copies: list[Path] = []
     with mounted(image, folder / "mounted") as disk:
         process = subprocess.Popen([sys.executable, "-c", RUN, disk / "runs", "0.01"], env=environment)
         while process.poll() is None and len(copies) < CUTS:
