@@ -31,9 +31,9 @@ def leave_at_once() -> None:
 def leave_if_importing(frame: FrameType | None) -> None:
     """End the process with exit code 130 if the code that a signal has interrupted is part of an import.
 
-    An exception is not safe there: modules written in C swallow it or turn it into others. Of 60 places in the import
-    of torch at which KeyboardInterrupt was raised, some went on as if nothing had happened, and some ended with
-    "ImportError: cannot load module more than once per process".
+    An exception is not safe there: modules written in C swallow it or turn it into others. Raised at random places in
+    the import of torch, KeyboardInterrupt was lost at some, and became "ImportError: cannot load module more than once
+    per process" at others.
     """
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):

@@ -88,8 +88,9 @@ class Interrupt:
         if name == {module!r}:
             raise KeyboardInterrupt
 sys.meta_path.insert(0, Interrupt())
-from rkcnn.cli import main
-main(["data", "get", "mnist-mini"])
+from rkcnn.__main__ import main
+sys.argv[1:] = ["data", "get", "mnist-mini"]
+main()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

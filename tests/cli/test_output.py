@@ -9,8 +9,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from PIL import Image
 from rich.console import Console
 
 from report.records import put_records
@@ -27,20 +30,18 @@ def test_every_printer_uses_these_functions() -> None:
     for file in SOURCE.glob("*.py"):
         printed = re.findall(r"(?<!\w)(?:console\.)?print\((.*)", file.read_text()) if file.name not in other else []
         for rest in printed:
-            assert re.match(r"json\.dumps\(|table_text\(|claims_text\(|found,|f\"\\n\{memory_text\(", rest), (
-                file,
-                rest,
-            )
+            assert rest.startswith(("json.dumps(", "table_text(", "claims_text(", "found,", 'f"\\n{memory_text(')), rest
 
 
 def test_lines_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_line(NASTY)
     output.print_error(f"{NASTY} needs `split=0.2`")
     output.print_on(Console(), f"[red]{NASTY}")
-    for line in (*capsys.readouterr().out.splitlines(), *capsys.readouterr().err.splitlines()):
-        assert r"\x1b[31mNet" in line
-        assert r"\u202e" in line
-    assert not re.search(r"[\x1b\u202e]", "".join(capsys.readouterr()))
+    out, err = capsys.readouterr()
+    assert (out.count("\n"), err.count("\n")) == (2, 1)
+    assert (out + err).count(r"Res\x1b[31mNet") == 3
+    assert not re.search(r"[\x1b\u202e]", out + err)
+    assert err.endswith(r"\u202e needs --split 0.2" + "\n")
 
 
 @pytest.fixture
@@ -109,3 +110,54 @@ def test_a_terminal_that_knows_ascii_alone(hostile: Path, environment: dict[str,
     assert done.returncode == 0, done.stderr.decode(errors="replace")
     assert (b"+-" if environment.get("PYTHONIOENCODING") != "latin-1:strict" else b"\xb1") in done.stdout
     assert b"Runge-Kutta" in done.stdout
+
+
+def test_classes_and_folders_of_any_name(rkcnn: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Classes with escape codes and a line's end, --out with bytes that are no UTF-8: train, evaluate, predict."""
+    monkeypatch.setenv("RKCNN_DATA", str(tmp_path / "data"))
+    noise = np.random.RandomState(0)
+    for name in ("cat\x1b[31m", "do\ng$ <b>|"):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for number in range(12):
+            image = Image.fromarray(noise.randint(0, 256, (12, 12), np.uint8))
+            image.save(tmp_path / "photos" / name / f"{number}.png")
+    out = tmp_path / os.fsdecode(b"o\xff\xfe")
+    own = ("--data", f"folder:{tmp_path / 'photos'}", "--size", "12", "--split", "0.4")
+    said = [rkcnn("train", "ResNet@k=2", *own, "--epochs", "1", "--out", str(out))]
+    assert said[0][0] == 0, said[0]
+    code, _, err = rkcnn("evaluate", str(next(out.rglob("result.json")).parent))
+    assert code == 2  # safetensors can't open such a path
+    assert "is not valid UTF-8" in err
+    said.append(rkcnn("runs", "--from", str(out)))
+    out = out.rename(tmp_path / "out")
+    (folder,) = (path.parent for path in out.rglob("result.json"))
+    evaluated = rkcnn("evaluate", str(folder))
+    said.append(evaluated)
+    picture = tmp_path / os.fsdecode(b"p\xff.png")
+    (tmp_path / "photos" / "cat\x1b[31m" / "0.png").rename(picture)
+    said.append(rkcnn("predict", str(folder), str(picture)))
+    for code, printed, err in said:
+        assert code == 0, err
+        assert not re.search(r"[\x1b\udcff]", printed + err)
+    assert r"cat\x1b[31m" in evaluated[1]
+    assert (folder / "mistakes.png").exists() or "(0 of" in evaluated[1]
+    ElementTree.parse(folder / "confusion.svg")  # an escape code is no XML
+    said = [rkcnn("push", str(folder), "me/photos", "--dry-run", str(tmp_path / "card"))]
+    assert said[0][0] == 0, said[0][2]
+    card = (tmp_path / "card" / "README.md").read_text()
+    assert r"cat\\x1b[31m, do\\ng$ &lt;b>\|" in card
+
+
+def test_a_class_folder_that_is_no_utf_8_is_refused(rkcnn: Run, tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"cl\xff\xfe")).mkdir()
+    code, out, err = rkcnn("train", "ResNet@k=2", "--data", f"folder:{tmp_path}", "--split", "0.4")
+    assert (code, out) == (2, "")
+    assert err == f"rkcnn: {tmp_path}: the name of the class folder 'cl\\udcff\\udcfe' is no UTF-8; rename it\n"
+
+
+def test_a_path_of_images_that_is_no_utf_8_is_refused(rkcnn: Run, tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"\xff")
+    (folder / "cat").mkdir(parents=True)
+    code, out, err = rkcnn("train", "ResNet@k=2", "--data", f"folder:{folder}", "--split", "0.4")
+    assert (code, out) == (2, "")
+    assert r"\udcff' is no UTF-8; rename it, or link to it" in err

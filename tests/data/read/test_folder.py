@@ -199,3 +199,9 @@ def test_what_goes_wrong_inside_is_an_input_error_too() -> None:
         open_image(io.BytesIO(whole[:-300]), "here", 100_000, ("JPEG",)) as image,
     ):
         image.load()
+
+
+def test_a_class_whose_name_is_no_utf_8(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"cl\xff\xfe")).mkdir()
+    with pytest.raises(InputError, match=r"the class folder 'cl\\udcff\\udcfe' is no UTF-8; rename it"):
+        find_images(tmp_path)

@@ -160,3 +160,10 @@ def test_a_header_of_brackets_or_operators_is_one_sentence(header: bytes) -> Non
         archive.writestr("x_train.npy", b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header)
     with pytest.raises(InputError, match="here: x_train: has no readable header of an array"):
         read(file.getvalue())
+
+
+@pytest.mark.parametrize("number", [0xD800, 0xDCFF, 0x110000])
+def test_class_names_that_are_no_text(number: int) -> None:
+    names = np.array([number, 65, 66], np.uint32).view("<U1")
+    with pytest.raises(InputError, match=r"which is no character|can't be read as \.npz"):
+        read(npz(x_train=PIXELS, y_train=LABELS, classes=names))

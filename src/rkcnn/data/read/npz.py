@@ -79,14 +79,8 @@ def read_npz(
 def _check_classes(given: np.ndarray[Any, Any], where: str) -> np.ndarray[Any, Any]:
     if given.dtype.kind != "U" or given.ndim != 1 or not 0 < given.size <= _MOST_CLASSES:
         raise InputError(f"{where}: classes must be a list of 1 to {_MOST_CLASSES} names")
-    try:
-        unreadable = not is_unicode("".join(given.tolist()))
-    except ValueError:  # a number that stands for no character
-        unreadable = True
-    if unreadable:
-        raise InputError(
-            f"{where}: classes must be names of Unicode characters, and one has a surrogate or no character"
-        )
+    if not is_unicode("".join(given.tolist())):
+        raise InputError(f"{where}: the name of a class has half of a surrogate pair, which is no character; rename it")
     return given
 
 
