@@ -66,6 +66,17 @@ def test_bad_input_is_one_line_and_exit_code_2() -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("export", "x"), "rkcnn export needs a value for --output; rkcnn export --help describes it"),
+        (("data", "show"), "rkcnn data show needs NAME; rkcnn data show --help describes it"),
+    ],
+)
+def test_what_is_missing_is_named(rkcnn: Run, arguments: tuple[str, ...], says: str) -> None:
+    assert rkcnn(*arguments) == (2, "", f"rkcnn: {says}\n")
+
+
 @pytest.mark.parametrize("command", ["data list", "describe ResNet@k=4"])  # plain text, and rich's
 def test_a_closed_pipe_ends_a_command_without_a_message(command: str) -> None:
     process = subprocess.Popen(

@@ -7,7 +7,7 @@ import sys
 from difflib import get_close_matches
 from errno import ENAMETOOLONG
 
-from cyclopts import App, CycloptsError, Group, UnknownOptionError
+from cyclopts import App, CycloptsError, Group, MissingArgumentError, UnknownOptionError
 
 from rkcnn import __version__
 from rkcnn.cli.output import print_anything, print_error
@@ -133,6 +133,9 @@ app.command(
 
 def describe_error(error: InputError | CycloptsError) -> str:
     """Return the sentence that is printed; for an unknown option, with the one that was probably meant."""
+    if isinstance(error, MissingArgumentError) and error.argument is not None and error.command_chain:
+        command, name = " ".join(("rkcnn", *error.command_chain)), error.argument.names[0]
+        return f"{command} needs {'a value for ' * name.startswith('-')}{name}; {command} --help describes it"
     if not isinstance(error, UnknownOptionError):
         return str(error)
     option = (error.token.keyword or error.token.value).partition("=")[0]
