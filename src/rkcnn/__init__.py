@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # what editors and type checkers read; `_HOMES` says the same
     from rkcnn.solvers.solve import solve as solve
     from rkcnn.use.compare import RunComparison as RunComparison
     from rkcnn.use.compare import compare as compare
+    from rkcnn.use.draw import Drawing as Drawing
+    from rkcnn.use.draw import draw as draw
     from rkcnn.use.evaluate import evaluate as evaluate
     from rkcnn.use.export import Exported as Exported
     from rkcnn.use.export import export as export
@@ -37,6 +39,7 @@ if TYPE_CHECKING:  # what editors and type checkers read; `_HOMES` says the same
 __version__ = "0.1.0"
 __all__ = [
     "Classifier",
+    "Drawing",
     "Exported",
     "Images",
     "InputError",
@@ -48,6 +51,7 @@ __all__ = [
     "compare",
     "cost",
     "create_model",
+    "draw",
     "evaluate",
     "export",
     "list_models",
@@ -66,6 +70,8 @@ _HOMES = {
     "evaluate": "rkcnn.use.evaluate",
     "compare": "rkcnn.use.compare",
     "load": "rkcnn.use.load",
+    "draw": "rkcnn.use.draw",
+    "Drawing": "rkcnn.use.draw",
     "export": "rkcnn.use.export",
     "load_images": "rkcnn.use.images",
     "solve": "rkcnn.solvers.solve",

@@ -36,6 +36,7 @@ ORDER = (
     "export",
     "load_images",
     "solve",
+    "draw",
     "register",
 )
 
