@@ -37,7 +37,7 @@ def test_a_log_has_a_line_now_and_then(clock: list[float]) -> None:
     for done, clock[0] in ((1, 2.0), (2, 5.0), (3, 13.0)):
         progress.show(done, 3)
     progress.clear()
-    assert out.getvalue() == "1 of 3 pictures\n3 of 3 pictures\n"
+    assert out.getvalue() == "3 of 3 pictures\n"
 
 
 def test_short_work_and_nobody_to_read_it_say_nothing(clock: list[float]) -> None:

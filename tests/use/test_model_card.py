@@ -115,3 +115,9 @@ def test_a_step_from_outside_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> N
     card = write_card(replace(DIGITS, network="Mine@k=8"), None, "me/digits", "mit")
     assert "Mine: half of it. It is not part of rkcnn: register its class before you load it." in card
     assert "    y' = y / 2\n" in card
+
+
+def test_the_error_has_its_interval_where_the_number_of_images_is_known(result: Result) -> None:
+    few = replace(result, error=7 / 42, data={**result.data, "held_out_images": 42})
+    card = write_card(DIGITS, few, "me/digits", "mit")
+    assert "is 16.67 % of 42 images (95 % interval 8.3 to 30.6 %).**" in card, "Wilson's, as the table of a run has it"

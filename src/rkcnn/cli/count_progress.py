@@ -10,13 +10,14 @@ from typing import TextIO
 class CountProgress:
     """Writes "120 of 5,000 pictures": five times a second to a terminal, where the line is replaced, else every 10 s.
 
-    Where the work takes less than a second, nothing is written.
+    Where the work takes less than a second, or less than 10 s in a log, nothing is written.
     """
 
     def __init__(self, out: TextIO | None, noun: str) -> None:
         self._out, self._noun = out, noun
         self._live = out is not None and out.isatty()
-        self._started, self._shown = time.monotonic(), -math.inf
+        self._started = time.monotonic()
+        self._shown = -math.inf if self._live else self._started
 
     def show(self, done: int, total: int) -> None:
         """Say that so many are done."""

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from statistics import mean, stdev
 
 from rkcnn.escape import escape_code, escape_markdown
+from rkcnn.evaluation.binomial import wilson
 from rkcnn.evaluation.weights import NetworkDescription
 from rkcnn.model.families import FAMILIES
 from rkcnn.model.period import load_class
@@ -127,12 +128,21 @@ def _equations(spec: ModelSpec) -> list[str]:
     return ["x_i = E_i(y, x_1 .. x_(i-1))", *_PHASE_2[spec.variant], *about]
 
 
+def _say_images(result: Result) -> str:
+    """Return of how many images the error is, with its 95 % interval; nothing where the record doesn't say."""
+    images = result.data.get("held_out_images")
+    if not images or result.error is None:
+        return ""
+    low, high = wilson(round(result.error * images), images)
+    return f" of {images:,} images (95 % interval {100 * low:.1f} to {100 * high:.1f} %)"
+
+
 def _describe_error(result: Result | None, seeds: Sequence[Result]) -> str:
     """Return the error after the last epoch, then the best epoch's, and those of other seeds."""
     if result is None:
         return "The record of its training is not with these weights, so nothing is said of its error here.\n"
     held_out, best = result.run.held_out, result.best_epoch
-    lines = [f"**The {held_out} error after the last epoch is {percent(result.error)}.**"]
+    lines = [f"**The {held_out} error after the last epoch is {percent(result.error)}{_say_images(result)}.**"]
     lines.append(
         f"The lowest of all {len(result.epochs)} epochs is {percent(result.error_best)}, after epoch {best}. That "
         f"epoch is chosen on the {held_out} set, so this number is biased downwards. The weights are those of the last "
