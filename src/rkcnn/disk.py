@@ -73,7 +73,7 @@ def open_file(path: Path) -> BufferedReader:
     try:
         _refuse_unless_regular(path, path.stat().st_mode)  # before it is opened, which has effects on some devices
         file = os.open(path, os.O_RDONLY | _NO_WAIT | _BINARY)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # the second where a parent is a file
         raise MissingFile(f"{path}: can't be read (there is no such file)") from None
     except InputError:
         raise

@@ -75,7 +75,7 @@ def test_own_images_go_the_same_way(tmp_path: Path, capsys: pytest.CaptureFixtur
         (["get", "mnist", "--timeout", "nan"], "--timeout nan must be over 0"),
         (["get", "folder:/no/such/place"], "is not a folder"),
         (["get", "folder:.", "--split", "2"], "--split 2.0 must be a share between 0 and 1, say --split 0.2"),
-        (["show", "mnist-mini", "-o", "/no/such/place/sheet.png"], "give another file"),
+        (["show", "mnist-mini", "-o", "/no/such/place/sheet.png"], "its folder doesn't exist"),
         (["show", "mnist-mini", "-o", "s.png", "--part", "validation"], "validation with --validation N"),
         (["show", "mnist-mini", "-o", "s.png", "--validation", "10000"], "give 1 to 9999"),
         (["show", "mnist-mini"], "--output"),
@@ -97,7 +97,7 @@ def test_bad_input_is_one_sentence_and_code_two(
     assert [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".lock"] == []
 
 
-def test_a_changed_byte_in_the_decoded_copy_is_found_by_get(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_decoded_copy_with_a_changed_byte_is_made_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "p" / "train" / "a").mkdir(parents=True)
     (tmp_path / "p" / "test" / "a").mkdir(parents=True)
     for part in ("train", "test"):
@@ -105,8 +105,9 @@ def test_a_changed_byte_in_the_decoded_copy_is_found_by_get(tmp_path: Path, caps
     assert run("get", f"folder:{tmp_path / 'p'}") == 0
     pixels = next((tmp_path / "data").rglob("train.pixels"))
     pixels.write_bytes(b"\1" + pixels.read_bytes()[1:])
-    assert run("get", f"folder:{tmp_path / 'p'}") == 2
-    assert "the pixels have changed since they were decoded" in capsys.readouterr().err
+    assert run("get", f"folder:{tmp_path / 'p'}") == 0
+    assert "images or labels have changed since they were decoded; they are decoded again" in capsys.readouterr().err
+    assert pixels.read_bytes()[0] == 0
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -193,7 +193,7 @@ def test_a_run_that_diverged_is_not_among_those_that_continue(
 def test_a_closed_pipe_stops_a_run_with_a_checkpoint(digits: str, tmp_path: Path, lines: int) -> None:
     """As in `rkcnn train | head -1`."""
     load_data_set(digits)  # else a note that the file is read would appear on standard error
-    more = ("--set", "epochs=100000", "--out", str(tmp_path))
+    more = ("--set", "epochs=15000", "--out", str(tmp_path))
     seen = leave_after(lines, "train", "ResNet@k=4", "--data", digits, *more)
     kept = json.loads(sorted(tmp_path.rglob("checkpoint-*.json"))[-1].read_bytes())
     done = [line for line in seen if line.startswith("epoch ")]

@@ -47,7 +47,7 @@ def test_a_set_of_many_classes_and_large_pictures_fits() -> None:
 
 
 def test_a_folder_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(DiskError, match="give another file"):
+    with pytest.raises(DiskError, match="its folder doesn't exist"):
         save_sheet(draw_sheet(load_data_set("mnist-mini")[1]), tmp_path / "no" / "sheet.png")
 
 

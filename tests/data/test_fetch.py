@@ -186,7 +186,10 @@ def test_a_lying_server_leaves_nothing_under_a_published_name(behaviour: str, mi
     assert left_in(mini) == []
 
 
-def test_offline_never_asks_and_says_where_it_looked(mini: Path, server: Any, tmp_path: Path) -> None:
+def test_offline_never_asks_and_says_where_it_looked(
+    mini: Path, server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rkcnn.error.LONGEST_MESSAGE", 10_000)  # the folders of this test have long names
     with pytest.raises(InputError, match="offline: looked in") as caught:
         get(mirror=server.url, offline=True, data_dir=tmp_path / "given")
     for folder in (tmp_path / "given", mini, tmp_path / "cache" / "rkcnn"):

@@ -175,7 +175,7 @@ def test_images_are_not_resized_either(digits: tuple[Images, Images]) -> None:
 
 @pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="a long double is a double on this system")
 def test_numbers_longer_than_torch_has_are_refused() -> None:
-    with pytest.raises(InputError, match=r"hold an array of float\d+; give numbers of at most 8 bytes"):
+    with pytest.raises(InputError, match=r"are an array of float\d+; give numbers of at most 8 bytes"):
         load_images(((X, Y.astype(np.longdouble)), (X, Y)))
 
 
