@@ -7,7 +7,10 @@ import io
 import tarfile
 from pathlib import Path
 
+import pytest
+
 from rkcnn.data.files import files_in_archive, files_in_folder
+from rkcnn.error import InputError
 
 
 def test_a_folder_must_hold_every_file_plain_or_packed(tmp_path: Path) -> None:
@@ -30,3 +33,12 @@ def test_an_archive_is_read_by_the_names_inside_its_folder(tmp_path: Path) -> No
     files = files_in_archive(tmp_path / "x.tar", "inside", ["a"], 100_000)
     assert files.open("a").read() == b"one"
     assert files.describe("a").endswith("x.tar: a")
+
+
+def test_a_file_larger_than_any_published_one_is_refused_without_being_read(tmp_path: Path) -> None:
+    with (tmp_path / "test_32x32.mat").open("wb") as file:
+        file.truncate(8 << 30)  # sparse: it takes no room, and half a minute to read
+    found = files_in_folder(tmp_path, ["test_32x32.mat"])
+    assert found is not None
+    with pytest.raises(InputError, match=r"has 8,589,934,592 bytes; those of SVHN have fewer"):
+        found.md5("test_32x32.mat")

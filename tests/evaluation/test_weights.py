@@ -219,3 +219,11 @@ def test_images_that_do_not_fit(digits: Images) -> None:
     ):
         with pytest.raises(InputError, match=says):
             card.prepare(other)
+
+
+def test_a_message_repeats_no_long_header(tmp_path: Path) -> None:
+    header = b'{"w": "' + b"many words " * 200 + b'"}'
+    (tmp_path / "w.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
+    with pytest.raises(InputError, match="can't be read as weights") as refused:
+        read_weights(tmp_path / "w.safetensors")
+    assert len(str(refused.value).replace(str(tmp_path), "")) < 300

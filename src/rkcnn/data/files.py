@@ -14,6 +14,9 @@ from rkcnn.data.packaging import PACKAGINGS, Packaging
 from rkcnn.data.read.archive import read_tar
 from rkcnn.data.sets import DataSet
 from rkcnn.disk import open_file
+from rkcnn.error import InputError
+
+LARGEST_PUBLISHED = 1_400_000_000  # bytes; SVHN's extra_32x32.mat has 1,329,278,602
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,18 @@ class SetFiles:
         return str(file) if isinstance(file, Path) else f"{self.where}: {name}"
 
     def md5(self, name: str) -> str:
-        """Return the md5 of a file as it was published, which is all that is known of SVHN's files."""
+        """Return the md5 of a file as it was published, which is all that is known of SVHN's files.
+
+        Raises InputError for a file that is larger than any of them: reading it would take long, for nothing.
+        """
         digest = hashlib.md5(usedforsecurity=False)
         with self.open(name) as file:
+            size = file.seek(0, io.SEEK_END)
+            if size > LARGEST_PUBLISHED:
+                raise InputError(
+                    f"{self.describe(name)} has {size:,} bytes; those of SVHN have fewer, so it is another"
+                )
+            file.seek(0)
             while chunk := file.read(1 << 20):
                 digest.update(chunk)
         return digest.hexdigest()

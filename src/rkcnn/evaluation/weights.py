@@ -14,7 +14,7 @@ from torch import nn
 
 from rkcnn.data.images import Images
 from rkcnn.disk import open_file
-from rkcnn.error import InputError
+from rkcnn.error import InputError, shorten
 from rkcnn.json_file import parse_json
 from rkcnn.model.create import LARGEST, create_model
 from rkcnn.model.families import FAMILIES
@@ -92,7 +92,7 @@ def read_weights(path: Path) -> tuple[nn.Module, NetworkDescription]:
             network.load_state_dict({name: file.get_tensor(name) for name in found})
     except (OSError, SafetensorError) as error:
         raise InputError(
-            f"{path} can't be read as weights: {error}; give a finished run's folder or its {WEIGHTS}"
+            f"{path} can't be read as weights: {shorten(str(error))}; give a finished run's folder or its {WEIGHTS}"
         ) from None
     return network.eval(), description
 

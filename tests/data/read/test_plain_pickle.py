@@ -112,3 +112,9 @@ def test_one_string_encoded_again_and_again_is_refused() -> None:
     assert read_plain_pickle(once + b".", "here") == b"x" * 1000
     with pytest.raises(InputError, match="more than the file holds"):
         read_plain_pickle(once + b"h\x00h\x01R" * 100 + b".", "here")
+
+
+def test_a_message_repeats_no_long_content() -> None:
+    with pytest.raises(InputError) as refused:
+        read_plain_pickle(b"S" + b"\xa3 " * 400 + b"\n.", "here")
+    assert len(str(refused.value)) < 200

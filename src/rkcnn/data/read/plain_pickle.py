@@ -63,7 +63,7 @@ def read_plain_pickle(data: bytes, where: str) -> object:
         RecursionError,
     ) as error:
         # what damaged pickles raise; nothing of the file has been run
-        raise InputError(f"{where}: is not a readable pickle ({type(error).__name__}: {error})") from None
+        raise InputError(f"{where}: is not a readable pickle ({type(error).__name__}: {shorten(str(error))})") from None
 
 
 class _Machine:
