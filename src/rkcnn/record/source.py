@@ -48,7 +48,15 @@ class Equivalence(NamedTuple):
     networks: tuple[str, ...]  # shell patterns
 
 
-EQUIVALENT: tuple[Equivalence, ...] = ()
+EQUIVALENT: tuple[Equivalence, ...] = (
+    Equivalence(  # commit ec04a237e424, before the redesign, and the first after it
+        frozenset({"9a6bfa0a7ae39c35", "9ed5da918cefe616"}),
+        (
+            *("RKCNN-E-*", "RKCNN-I-*", "RKCNN-R-*", "ResNet@*", "ResNet-bottleneck@*", "RKNN-rk4_38@*"),
+            *("RKNet-rk4_38@*", "RKNet-radau3@*", "ODENet-ab@*", "ODENet-abm@*", "DenseNet-*@*", "Identity@*"),
+        ),
+    ),
+)
 """Filled by hand from what benchmarks/same_weights.py prints (docs/train.md, "Which code computed a result")."""
 
 
