@@ -16,6 +16,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 from scipy.stats import binomtest
 
+from mounts import needs_mounts
 from rkcnn.cli import main
 from rkcnn.data.load import load_data_set
 from rkcnn.evaluation.weights import NetworkDescription
@@ -263,10 +264,7 @@ for words in (["evaluate", sys.argv[1]], ["runs", "--from", sys.argv[1]], sys.ar
 """
 
 
-@pytest.mark.skipif(
-    shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"], check=False).returncode != 0,
-    reason="needs unshare and mount namespaces",
-)
+@needs_mounts
 def test_a_finished_run_on_a_read_only_disk_shows_its_result(trained: Path, digits: str) -> None:
     out = trained.parents[3]
     train = ["train", "ResNet@k=4", "--data", digits, "--set", "epochs=1", "--out", str(out)]

@@ -11,14 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from mounts import needs_mounts
+
 BUNDLED = Path(str(files("rkcnn.data") / "bundled"))
-
-
-def can_mount() -> bool:
-    return (
-        shutil.which("unshare") is not None
-        and not subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode
-    )
 
 
 def run_mounted(mount: str, folder: Path, code: str) -> subprocess.CompletedProcess[str]:
@@ -27,9 +22,6 @@ def run_mounted(mount: str, folder: Path, code: str) -> subprocess.CompletedProc
     command = ["unshare", "-rm", "sh", "-c", script, "sh", sys.executable, "-c", code]
     environment = os.environ | {"FOLDER": str(folder)}
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-
-
-needs_mounts = pytest.mark.skipif(not can_mount(), reason="needs unshare and mount namespaces")
 
 
 @needs_mounts
