@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -29,7 +30,7 @@ from rkcnn.solvers.batch_reducer import LOCAL
 
 CPU = torch.device("cpu")
 RECIPE = Recipe("mini", epochs=2, batch=16, lr=0.05, padding=2, sync_norm=True, recompute_norms=True)
-IMAGES = 85  # five whole batches and one of 5, of which two ranks get 2 and 3
+IMAGES = {"RKCNN": 85, "ODENet": 21, "RKNet": 21}  # whole batches and one of 5, of which two ranks get 2 and 3
 GRADIENTS = (
     "RKCNN-R-2_2@k=4,norm=bn",
     "RKCNN-R-2@k=4,norm=gn",
@@ -61,7 +62,7 @@ def gradients(spec: str, ranks: Ranks) -> dict[str, Tensor]:
 def train(spec: str, out: str | Path, checkpoint_interval: float = 60.0) -> Result:
     """A run on the first digits, to its end."""
     load = rkcnn.run.train.load_data_set  # type: ignore[attr-defined]
-    fixed = digits(IMAGES), replace(digits(20), part="test")
+    fixed = digits(IMAGES[spec.partition("-")[0]]), replace(digits(20), part="test")
     rkcnn.run.train.load_data_set = lambda *_: fixed  # type: ignore[attr-defined]
     try:
         return rkcnn.run.train.train(
@@ -101,12 +102,19 @@ def interrupt(out: str, spec: str, rank: str, name: str, step: str) -> None:
 
 
 def group_threads() -> int:
-    """gloo's, of this process: one that frees a tensor while Python ends takes the process down with SIGABRT."""
-    count = 0
-    for task in Path("/proc/self/task").iterdir():
-        with suppress(OSError):  # it ended meanwhile
-            count += "gloo" in task.joinpath("comm").read_text()
-    return count
+    """gloo's, of this process: one that frees a tensor while Python ends takes the process down with SIGABRT.
+
+    A thread that was joined is listed until the kernel has removed it, so those that end within 30 s don't count.
+    """
+    end = time.monotonic() + 30
+    while True:
+        count = 0
+        for task in Path("/proc/self/task").iterdir():
+            with suppress(OSError):  # it ended meanwhile
+                count += "gloo" in task.joinpath("comm").read_text()
+        if count == 0 or time.monotonic() > end:
+            return count
+        time.sleep(0.05)
 
 
 def evaluations(ranks: Ranks, agree: bool) -> float:

@@ -184,6 +184,10 @@ def _whole_number(name: str, default: int = 0, low: int = 0) -> int:
 
 def _start_process_group(device: torch.device) -> None:
     """Start a process group under a number of its own, because the store still holds an earlier group's addresses."""
+    # Its functions have the group that exists when it is imported as a default argument, which would keep that group
+    # alive to the end of the process (see `release`); torch._dynamo imports it, so it must be imported before.
+    import torch.distributed.nn.functional  # noqa: F401
+
     store, rank, world = next(iter(rendezvous("env://")))
     number = (store.add("rkcnn/joined", 1) - 1) // world
     backend, bound = ("cpu:gloo,cuda:nccl", device) if device.type == "cuda" else ("gloo", None)

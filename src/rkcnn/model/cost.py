@@ -58,7 +58,7 @@ def cost(network: nn.Module, size: int | tuple[int, int] | None = None) -> Cost:
     image = meta_image(network, size)
     copied = copy.deepcopy(network).to("meta", torch.float32).train().requires_grad_()
     flops, paper, saved = FlopCounterMode(display=False), PaperCounter(), SavedTensors(copied)
-    with count_solves_as_paper(copied, paper), saved, flops, paper:
+    with count_solves_as_paper(copied, paper), saved, flops, paper, NormShapes():
         copied(image)
     periods = [module for module in copied.modules() if isinstance(module, Period)]
     return Cost(
@@ -90,6 +90,16 @@ def meta_image(network: nn.Module, size: int | tuple[int, int] | None = None) ->
     return torch.empty(1, channels, height, width, device="meta")
 
 
+class NormShapes(TorchDispatchMode):
+    """Returns the shapes that batch norm gives in training at once; torch needs some 16 operations to find them."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.overloadpacket is not torch.ops.aten.native_batch_norm:
+            return func(*args, **(kwargs or {}))
+        mean = args[0].new_empty(args[0].shape[1])
+        return torch.empty_like(args[0]), mean, torch.empty_like(mean)
+
+
 class PaperCounter(TorchDispatchMode):
     """Counts FLOPs as the paper does.
 
@@ -105,8 +115,6 @@ class PaperCounter(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         op = func.overloadpacket
-        if op is torch.ops.aten.native_batch_norm:
-            return _batch_norm(args[0])
         out = func(*args, **(kwargs or {}))
         if op is torch.ops.aten.convolution:
             weight, bias = args[1], args[2]
@@ -117,12 +125,6 @@ class PaperCounter(TorchDispatchMode):
         elif op is torch.ops.aten.add and isinstance(args[1], Tensor) and args[0].shape == args[1].shape:
             self.total += out.numel() if out.dim() == 4 else 0
         return out
-
-
-def _batch_norm(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the shapes that batch norm gives in training; torch needs some 16 operations to find them."""
-    mean = x.new_empty(x.shape[1])
-    return torch.empty_like(x), mean, torch.empty_like(mean)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from rkcnn.fit.recipe import Recipe, change_recipe, default_recipe, find_recipe,
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
 from rkcnn.model.limits import check_activations
+from rkcnn.model.network import check_images
 from rkcnn.record.run import name_data
 from rkcnn.run_folder import WEIGHTS
 
@@ -107,7 +108,7 @@ def check_network(spec: str, images: Images) -> str:
         network = create_model(spec, len(images.classes), channels)
         check_activations(network, (height, width))
         try:
-            network(torch.empty(2, channels, height, width, device="meta"))
+            check_images(network.name, channels, network.smallest, torch.empty(1, channels, height, width))
         except InputError as error:
             raise InputError(f"{images.name} doesn't fit the network: {error}") from None
     return network.name
