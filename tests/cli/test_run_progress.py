@@ -105,3 +105,16 @@ def test_images_per_second_within_an_epoch(tmp_path: Path, monkeypatch: pytest.M
     shown.epoch_done(job, outcome().epochs[0])
     assert "seed      0, continues at epoch 2, step 1\n" in screen.getvalue()
     assert screen.getvalue().endswith("  64 images/s  0:05 left\n")  # 64 images in four seconds; 6 and 70 are left
+
+
+def test_the_bar_names_the_epoch_that_its_numbers_are_of(tmp_path: Path) -> None:
+    shown, job = RunProgress(Console(file=io.StringIO(), force_terminal=True)), job_of(tmp_path)
+    with shown:
+        shown.run_started(job, "")
+        shown.steps_done([job])
+        assert shown._bar.tasks[0].fields["status"].startswith("epoch 1/3")
+        assert "loss" not in shown._bar.tasks[0].fields["status"]
+        job.history.extend(outcome().epochs[:2])
+        job.trainer.epoch, job.trainer.step, shown._last_update = 2, 1, 0.0
+        shown.steps_done([job])
+        assert shown._bar.tasks[0].fields["status"].startswith("epoch 2/3 loss 0.0600")

@@ -296,6 +296,8 @@ BAD = {
     "--validation -3": "can't be set apart",
     "--validation 256": "give 1 to 255",
     "--set batch=1000": "a batch of 1000",
+    "here there": "rkcnn train takes no here there; rkcnn train --help shows what it takes",
+    "--learning-rate 0.1": "there is no option --learning-rate; did you mean --lr?",
     "--epoch 3": "there is no option --epoch; did you mean --epochs?",
     "--momentum 0.5": "--momentum is a field of the recipe and no option; change it by --set momentum=VALUE",
     "--weight-decay=1": "change it by --set weight_decay=VALUE",

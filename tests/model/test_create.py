@@ -45,6 +45,7 @@ def test_a_seed_gives_the_same_weights() -> None:
     [
         ("ResNet-1002", {}, "did you mean ResNet-1001?"),
         ("CliqueNet-k80", {}, "did you mean CliqueNet-k80-T18?"),
+        ("resnet50", {}, "no network 'resnet50' (did you mean ResNet-1001?); `rkcnn models` lists them"),
         ("nothing", {}, "families are"),
         ("ResNet@k=8", {"classes": 0}, "both must be at least 1"),
         ("ResNet@k=8", {"channels": -1}, "both must be at least 1"),

@@ -181,6 +181,8 @@ def test_wrong_images_get_one_clear_sentence() -> None:
         network(torch.randn(2, 3, 28, 28))
     with pytest.raises(InputError, match="it takes"):
         network(torch.randn(1, 28, 28))
+    with pytest.raises(InputError, match=r"images of torch\.uint8 given; it takes floats"):
+        network.trajectory(torch.zeros(2, 1, 28, 28, dtype=torch.uint8))
 
 
 @pytest.mark.parametrize(

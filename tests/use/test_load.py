@@ -54,6 +54,11 @@ def test_images_of_another_kind_are_refused(trained: TrainingResult, digits: tup
             model.normalise(given)
 
 
+def test_features_of_a_path_are_refused_in_a_sentence(trained: TrainingResult) -> None:
+    with pytest.raises(InputError, match="str given; features takes a tensor or an array; `prepare` makes one"):
+        load(trained.folder).features("digit.png")  # type: ignore[arg-type]
+
+
 def test_features_of_each_period_with_gradients(trained: TrainingResult, digits: tuple[Images, Images]) -> None:
     model = load(trained.folder)
     pixels = digits[1].pixels[:3]

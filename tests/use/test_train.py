@@ -73,6 +73,7 @@ def test_a_recipe_may_be_given_as_such(arrays: Arrays, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
+        ({"learning_rate": 0.1}, r"no field 'learning_rate' \(did you mean lr\?\)"),
         ({"epoch": 3}, r"train has no argument and a recipe no field 'epoch' \(did you mean epochs\?\)"),
         ({"epochs": "3"}, r"`epochs='3'` given; it must be a whole number"),
         ({"epochs": 0}, "epochs=0 given; it must be from 1"),

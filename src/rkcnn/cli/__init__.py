@@ -7,7 +7,7 @@ import sys
 from difflib import get_close_matches
 from errno import ENAMETOOLONG
 
-from cyclopts import App, CycloptsError, Group, MissingArgumentError, UnknownOptionError
+from cyclopts import App, CycloptsError, Group, MissingArgumentError, UnknownOptionError, UnusedCliTokensError
 
 from rkcnn import __version__
 from rkcnn.cli.output import print_anything, print_error
@@ -136,6 +136,9 @@ def describe_error(error: InputError | CycloptsError) -> str:
     if isinstance(error, MissingArgumentError) and error.argument is not None and error.command_chain:
         command, name = " ".join(("rkcnn", *error.command_chain)), error.argument.names[0]
         return f"{command} needs {'a value for ' * name.startswith('-')}{name}; {command} --help describes it"
+    if isinstance(error, UnusedCliTokensError) and error.command_chain and error.unused_tokens:
+        command = " ".join(("rkcnn", *error.command_chain))
+        return f"{command} takes no {shorten(error.unused_tokens[0])} there; {command} --help shows what it takes"
     if not isinstance(error, UnknownOptionError):
         return str(error)
     option = (error.token.keyword or error.token.value).partition("=")[0]
@@ -144,12 +147,13 @@ def describe_error(error: InputError | CycloptsError) -> str:
         name.lstrip("-").replace("-", "_"): name for argument in error.argument_collection for name in argument.names
     }
     if "set" in known:  # of `rkcnn train`
-        from rkcnn.fit.recipe import RECIPES
+        from rkcnn.fit.recipe import NAMES_ELSEWHERE, RECIPES
 
         fields = {name: f"--set {name}=VALUE" for name in vars(RECIPES["own"]) if name != "name"}
         if meant in fields:
             return f"{option} is a field of the recipe and no option; change it by {fields[meant]}"
         known = fields | known
+        known |= {elsewhere: known[name] for elsewhere, name in NAMES_ELSEWHERE.items()}
     near = get_close_matches(meant, known, n=1)
     return f"there is no option {option}" + (f"; did you mean {known[near[0]]}?" if near else "")
 

@@ -137,7 +137,7 @@ class RunProgress(Observer):
         """
         short = bool(self._tasks)
         epochs = job.run.recipe.epochs
-        number = min(len(job.history) + short, epochs)  # a bar shows the epoch in progress, a line the one that ended
+        number = len(job.history) or 1  # that of the loss and the errors beside it; there are none in the first epoch
         parts = [f"epoch {number:{len(str(epochs))}}/{epochs}"]
         if job.history:
             last = job.history[-1]

@@ -273,13 +273,22 @@ def read_changes(changes: Mapping[str, str]) -> dict[str, Any]:
     return {field: _read(field, text) for field, text in changes.items()}
 
 
+NAMES_ELSEWHERE = {"learning_rate": "lr", "batch_size": "batch", "wd": "weight_decay", "num_epochs": "epochs"}
+"""What other libraries call some fields of a recipe."""
+
+
+def suggest_field(name: str) -> str:
+    """Return " (did you mean lr?)" for what other libraries call a field, or for a name like it; "" for any other."""
+    known = [field.name for field in fields(Recipe) if field.name != "name"]
+    meant = NAMES_ELSEWHERE.get(name)
+    return did_you_mean(name, known) if meant is None else f" (did you mean {meant}?)"
+
+
 def _read(field: str, text: str) -> Any:
     """Convert text to the type of a recipe's field."""
     kinds = {each.name: str(each.type) for each in fields(Recipe) if each.name != "name"}
     if field not in kinds:
-        raise InputError(
-            f"a recipe has no field {field!r}{did_you_mean(field, kinds)}; its fields are {', '.join(kinds)}"
-        )
+        raise InputError(f"a recipe has no field {field!r}{suggest_field(field)}; its fields are {', '.join(kinds)}")
     convert, wanted = _CONVERTERS[kinds[field]]
     try:
         return convert(text)

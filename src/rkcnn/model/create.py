@@ -44,7 +44,7 @@ def create_model(
             spec = parse(original.same_as if original else name)
         except InputError as error:
             hint = "" if "@" in name else did_you_mean(name, ORIGINALS, cutoff=0.7)
-            raise InputError(f"{error}{hint}") from None
+            raise InputError(f"no network {name!r}{hint}; `rkcnn models` lists them" if hint else str(error)) from None
         network = Network(spec, classes, channels, dropout)
     if original is not None:
         network.name = original.name

@@ -123,6 +123,8 @@ def check_images(name: str, channels: int, smallest: int, images: Tensor) -> Non
         raise InputError(
             f"{name}: images of shape {tuple(images.shape)} given; it takes (batch, {channels}, height, width)"
         )
+    if not images.is_floating_point():
+        raise InputError(f"{name}: images of {images.dtype} given; it takes floats, normalised as it was trained with")
     if min(images.shape[2:]) < smallest:
         raise InputError(
             f"{name}: images of {images.shape[2]}x{images.shape[3]} given; the smallest it can take is "

@@ -72,6 +72,6 @@ def compare(runs: Iterable[str | Path | TrainingResult] | str | Path, *, referen
     """
     given = [runs] if isinstance(runs, str | Path) else list(runs)
     if not given:
-        raise InputError("no runs given; name the folders of finished runs, as in ['runs/mnist-mini']")
+        raise InputError("no runs given; name the folders of finished runs, as in runs/mnist-mini")
     # not isinstance(run, TrainingResult), which would import torch
     return RunComparison([Path(run if isinstance(run, str | Path) else run.folder) for run in given], reference)

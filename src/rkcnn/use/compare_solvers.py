@@ -10,6 +10,7 @@ from rkcnn.data.images import Images
 from rkcnn.error import InputError, did_you_mean
 from rkcnn.evaluation.metrics import Metrics, measure
 from rkcnn.model.other_solver import CountedSolver, SolverChoice, describe_solver, find_ode_periods, solve_by
+from rkcnn.solvers.methods import SOLVERS
 from rkcnn.use.evaluate import make_predictor
 from rkcnn.use.load import Classifier
 
@@ -33,9 +34,9 @@ def read_choice(text: str) -> SolverChoice:
     for item in text.split(","):
         name, equals, value = (part.strip() for part in item.partition("="))
         if name not in _NAMES or not equals or not value or name in values:
-            hint = did_you_mean(name, _NAMES)
+            hint = f" (did you mean method={name}?)" if item.strip() in SOLVERS else did_you_mean(name, _NAMES)
             raise InputError(
-                f"{item.strip()!r} of {text!r} can't be read{hint}; give a method with its steps or tolerance, as in "
+                f"{item.strip()!r} given{hint}; give a method with its steps or tolerance, as in "
                 "`with=method=dopri5,tol=1e-3` or `with=method=euler,steps=8`"
             )
         values[name] = value

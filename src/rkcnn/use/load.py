@@ -148,6 +148,10 @@ class Classifier:
         network stays as it was: no batch norm updates its running statistics. A published original, which has no
         periods, gives one tensor (N, width).
         """
+        if not isinstance(images, Tensor | np.ndarray):
+            raise InputError(
+                f"{type(images).__name__} given; features takes a tensor or an array; `prepare` makes one of pictures"
+            )
         device = next(self.network.parameters()).device
         images = torch.as_tensor(images).to(device)
         if not images.is_floating_point():
@@ -189,7 +193,7 @@ def find_weights(path: Path) -> tuple[Path, Result | None]:
             raise InputError(f"{path} doesn't exist; give the folder of a finished run or its {WEIGHTS}")
         return path, result
     if result is None:
-        raise InputError(f"{path} holds no {RESULT}; give the folder of a finished run")
+        raise InputError(f"{path} holds no {RESULT}; give the folder of a finished run (rkcnn runs lists them)")
     if not result.finished:
         raise InputError(f"{path} holds no weights: the run {result.status}")
     return folder / WEIGHTS, result

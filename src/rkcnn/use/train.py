@@ -8,8 +8,8 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
-from rkcnn.error import InputError, did_you_mean
-from rkcnn.fit.recipe import Recipe, find_recipe
+from rkcnn.error import InputError
+from rkcnn.fit.recipe import Recipe, find_recipe, suggest_field
 from rkcnn.record.run import Run
 from rkcnn.run.observer import Observer
 from rkcnn.run.settings import Settings, choose, name_of, size_of
@@ -137,9 +137,9 @@ def check_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
     kinds = {field.name: str(field.type) for field in fields(Recipe) if field.name != "name"}
     for name in changes:
         if name not in kinds:
-            hint = did_you_mean(name, kinds)
             raise InputError(
-                f"train has no argument and a recipe no field {name!r}{hint}; a recipe's fields are {', '.join(kinds)}"
+                f"train has no argument and a recipe no field {name!r}{suggest_field(name)}; a recipe's fields are "
+                f"{', '.join(kinds)}"
             )
     return {name: _convert(name, kinds[name], value) for name, value in changes.items()}
 

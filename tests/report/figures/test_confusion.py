@@ -42,4 +42,11 @@ def test_any_number_of_classes(tmp_path: Path, number: int) -> None:
 
 def test_no_mistake_at_all() -> None:
     shown = draw_confusion([[3, 0], [0, 4]], ["a", "b"]).axes[0].images[0]
-    assert shown.get_clim() == (0, 1)
+    assert shown.get_clim() == (0, 100)
+
+
+def test_one_mistake_is_dark_among_many_images_alone() -> None:
+    few = draw_confusion([[11, 1], [0, 12]], ["a", "b"]).axes[0].images[0]
+    assert few.get_clim() == pytest.approx((0, 100 * 5 / 12))
+    many = draw_confusion([[980, 20], [0, 1000]], ["a", "b"]).axes[0].images[0]
+    assert many.get_clim() == (0, 2)

@@ -14,7 +14,7 @@ from PIL import Image
 
 from outcome import outcome
 from rkcnn.disk import DiskError
-from rkcnn.report.figures.curves import draw_curves
+from rkcnn.report.figures.curves import WIDEST, draw_curves
 from rkcnn.report.figures.style import save_figure
 
 
@@ -81,3 +81,27 @@ def test_a_learning_rate_that_moves_all_the_time_is_not_written_out(tmp_path: Pa
 def test_a_folder_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(DiskError, match=r"can't write to .*curves\.svg"):
         save_figure(draw_curves(outcome()), tmp_path / "no" / "curves")
+
+
+def test_a_long_title_lies_inside_the_figure() -> None:
+    """Of names without a space, as own images have them."""
+    made = outcome()
+    recipe = replace(made.run.recipe, initial_weights="0123456789ab", label_smoothing=0.1, recompute_norms=True)
+    run = replace(made.run, spec="RKCNN-R-2_2_2@k=24,stem=odenet", data=f"folder:{'W' * 90}~split-0.2", recipe=recipe)
+    figure = draw_curves(replace(made, run=run))
+    figure.draw_without_rendering()
+    (title,) = figure.texts
+    lines = title.get_text().splitlines()
+    assert lines[0] == "RKCNN-R-2_2_2@k=24,stem=odenet on"
+    assert max(map(len, lines)) <= WIDEST
+    assert lines[-1].endswith(", seed 0")
+    box = title.get_window_extent()
+    assert figure.bbox.x0 <= box.x0 <= box.x1 <= figure.bbox.x1
+    assert figure.bbox.y0 <= box.y0 <= box.y1 <= figure.bbox.y1
+
+
+def test_a_rate_that_changes_all_the_time_is_not_written(tmp_path: Path) -> None:
+    made = outcome()
+    run = replace(made.run, recipe=replace(made.run.recipe, schedule="triangle"))
+    svg, _ = save_figure(draw_curves(replace(made, run=run)), tmp_path / "curves")
+    assert "lr " not in words(svg)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import cycle
 from math import ceil
@@ -23,6 +24,7 @@ NARROWEST = 6.4  # inches: as wide as the other figures
 HIGHEST = 30  # times the lowest error: the first epochs may leave the panel, so that the last can be told apart
 ZOOM = 0.2  # the share of the epochs that the lower panels show
 FEWEST_EPOCHS = 10  # with fewer the whole course can be read without a zoom
+LEGEND = 0.12  # of the height of the curves, for each name in a legend
 _LINES = ("-", "--", ":", "-.")
 
 
@@ -76,7 +78,7 @@ def draw_bands(results: ResultTable) -> Figure | None:
             _draw_courses(panel, family, courses)
         for text in wholes[-1].legend(fontsize=8, loc="upper right", framealpha=0.75, edgecolor="none").get_texts():
             text.set_parse_math(False)
-    _scale(wholes[0], courses)
+    _scale(wholes[0], courses, max(Counter(course.row.family for course in courses).values()))
     if zoomed:
         _scale_zoom(zooms[0], courses, length)
     return figure
@@ -112,7 +114,8 @@ def _draw_courses(axes: Axes, family: str, courses: Sequence[ErrorCurve]) -> Non
         )  # fmt: skip
 
 
-def _scale(axes: Axes, courses: Sequence[ErrorCurve]) -> None:
+def _scale(axes: Axes, courses: Sequence[ErrorCurve], names: int) -> None:
+    """Show all epochs, with room for a legend of so many names above the curves."""
     from matplotlib.ticker import MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
@@ -120,11 +123,11 @@ def _scale(axes: Axes, courses: Sequence[ErrorCurve]) -> None:
     lowest = min(float(course.low.min()) for course in courses)
     highest = max(float(course.high.max()) for course in courses)
     if lowest <= 0:
-        axes.set_ylim(0, highest or 1)
+        axes.set_ylim(0, (highest or 1) * (1 + LEGEND * names))
         return
     top = min(highest, HIGHEST * lowest)
     scale_log(axes, "y", [lowest, top])
-    axes.set_ylim(lowest / 1.1, top * 1.1)
+    axes.set_ylim(lowest / 1.1, top * 1.1 * (top / lowest) ** (LEGEND * names))
 
 
 def _scale_zoom(axes: Axes, courses: Sequence[ErrorCurve], length: int) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_NUMBERS = 20  # classes up to which every cell can hold its count
+FEW = 5  # mistakes
 MOST_NAMES = 40  # classes up to which every row can have its name
 
 
@@ -20,7 +21,8 @@ def draw_confusion(confusion: Sequence[Sequence[int]], classes: Sequence[str], t
     """Draw counts with a row for each true class and a column for each predicted one.
 
     The colour is the share of the row, of mistakes alone. Right answers are grey: in the same colour scale they would
-    hide the mistakes.
+    hide the mistakes. The scale ends at the largest share, or where a class of average size has FEW mistakes, so that
+    a single mistake among few images isn't dark.
     """
     import numpy as np
     from matplotlib.colors import LinearSegmentedColormap
@@ -36,7 +38,7 @@ def draw_confusion(confusion: Sequence[Sequence[int]], classes: Sequence[str], t
     axes = figure.subplots()
     # One hue from white to dark: its order survives colour blindness and grey print.
     shades = LinearSegmentedColormap.from_list("mistakes", ["#ffffff", BLUE, "#00263d"], bad="#e4e4e4")
-    top = float(wrong.filled(0.0).max()) or 1.0
+    top = max(float(wrong.filled(0.0).max()), min(100.0, 100 * FEW / max(float(total.mean()), 1.0)))
     image = axes.imshow(wrong, cmap=shades, vmin=0, vmax=top)
     figure.colorbar(image, ax=axes, shrink=0.8, label="% of the true class")
     axes.set(xlabel="taken for", ylabel="true class")

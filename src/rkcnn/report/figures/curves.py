@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from rkcnn.escape import escape_text
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+WIDEST = 64  # characters of a line of the title, so that it fits even if all of them are wide
+
+
 def draw_curves(result: Result) -> Figure:
     """Draw training and held-out error in percent beside the loss, and mark the last and the best epoch.
 
@@ -22,8 +26,8 @@ def draw_curves(result: Result) -> Figure:
 
     run, epochs = result.run, result.epochs
     figure = Figure(figsize=(9, 3.6), layout="constrained")
-    title = f"{run.spec} on {run.data}: {run.recipe}, seed {run.seed}"
-    figure.suptitle(escape_text(title), fontsize=11, parse_math=False)  # a path may hold a $
+    title = escape_text(f"{run.spec} on {run.data}: {run.recipe}, seed {run.seed}")
+    figure.suptitle(_wrap(title), fontsize=10, parse_math=False)  # a path may hold a $
     errors, losses = figure.subplots(1, 2)
     for axes, label in ((errors, "error, %"), (losses, "training loss")):
         axes.set(xlabel="epoch", ylabel=label)
@@ -42,9 +46,20 @@ def draw_curves(result: Result) -> Figure:
     losses.plot(numbers, loss, color=ORANGE, marker=dot, linestyle="--", linewidth=1.4)
     _scale(errors, learnt + tested)
     _scale(losses, loss)
-    _show_rates(losses, [(epoch.number + 1, epoch.lr) for epoch in epochs])
+    if run.recipe.schedule == "steps":
+        _show_rates(losses, [(epoch.number + 1, epoch.lr) for epoch in epochs])
     errors.legend(frameon=False, fontsize=9)
     return figure
+
+
+def _wrap(title: str) -> str:
+    """Break a title into lines of at most WIDEST characters, behind a space or comma where there is one."""
+    lines = [""]
+    for piece in re.findall(rf"[^ ,]{{0,{WIDEST - 1}}}[ ,]|[^ ,]{{1,{WIDEST}}}", title):
+        if len(lines[-1] + piece.rstrip()) > WIDEST:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _mark(axes: Axes, numbers: list[int], tested: list[float], held: str) -> None:
@@ -76,7 +91,7 @@ def _scale(axes: Axes, values: list[float]) -> None:
 
 
 def _show_rates(axes: Axes, rates: list[tuple[int, float]]) -> None:
-    """Write the learning rate where it changes by steps; one that changes all the time is not written."""
+    """Write the learning rate where it changes, unless there are too many such places."""
     changes = [rate for before, rate in zip([(0, None), *rates], rates, strict=False) if before[1] != rate[1]]
     if len(changes) > 6:
         return
