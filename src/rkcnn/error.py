@@ -61,6 +61,11 @@ def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.5) -> str:
     return f" (did you mean {folded[near[0]]}?)" if near else ""
 
 
+def how_to_install(extra: str) -> str:
+    """Return the command that installs an extra of this package."""
+    return f"pip install --constraint constraints.txt --editable '.[{extra}]' in the checkout"
+
+
 def _flag(name: str, value: str) -> str:
     name = name.replace("_", "-")
     if value == "False":

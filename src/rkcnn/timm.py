@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rkcnn.error import InputError
+from rkcnn.error import InputError, how_to_install
 from rkcnn.model.create import initialise
 from rkcnn.model.network import Network
 from rkcnn.model.period import Period
@@ -28,7 +28,7 @@ try:
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "timm":
         raise
-    how = "pip install --constraint constraints.txt --editable '.[timm]' in the checkout"
+    how = how_to_install("timm")
     raise ModuleNotFoundError(f"timm is not installed; install it with: {how}", name="timm") from None
 
 DEFAULT = "RKCNN-I-2_2_2@k=120"

@@ -125,6 +125,8 @@ def test_what_cant_be_written_gets_one_sentence(
         return None
 
     monkeypatch.setattr(module, "find_spec", find_none)
-    with pytest.raises(InputError, match=r"needs onnx and onnxscript and onnxruntime, .*: pip install 'rkcnn\[onnx\]'"):
+    with pytest.raises(
+        InputError, match=r"needs onnx and onnxscript and onnxruntime, .*: pip install .* '\.\[onnx\]' in the checkout"
+    ):
         export(trained, output=tmp_path / "a.onnx")
     assert not list(tmp_path.iterdir())

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from rkcnn.data.load import load_data_set
 from rkcnn.data.options import Sources
 from rkcnn.disk import write_atomically, writing_to
-from rkcnn.error import InputError, did_you_mean
+from rkcnn.error import InputError, did_you_mean, how_to_install
 from rkcnn.model.other_solver import describe_solver, find_ode_periods
 from rkcnn.use.evaluate import load_tested_images
 from rkcnn.use.load import Classifier, load
@@ -71,7 +71,7 @@ def export(model: Classifier | TrainingResult | str | Path, to: str | None = Non
     """Write a trained network as a file for other programs, check it, and return what was compared.
 
     model      what `rkcnn.load` or `rkcnn.train` returned, a run's folder, or a weights file
-    to         the format: onnx (needs pip install 'rkcnn[onnx]'), pt2 (torch.export.load) or safetensors (weights
+    to         the format: onnx (needs the extra `onnx`), pt2 (torch.export.load) or safetensors (weights
                alone, for `rkcnn.load`); without it, the one that the suffix of `output` says
     output     the file to write
 
@@ -150,7 +150,7 @@ def _choose_format(to: str | None, path: Path) -> str:
     if path.is_dir():
         raise InputError(f"{path} is a folder; {REMEDY}")
     if kind == "onnx" and (missing := [name for name in ("onnx", "onnxscript", "onnxruntime") if not find_spec(name)]):
-        raise InputError(f"ONNX needs {' and '.join(missing)}, not installed here: pip install 'rkcnn[onnx]'")
+        raise InputError(f"ONNX needs {' and '.join(missing)}, not installed here: {how_to_install('onnx')}")
     return kind
 
 

@@ -14,7 +14,7 @@ from safetensors.torch import save
 
 from rkcnn import __version__
 from rkcnn.disk import write_atomically, writing_to
-from rkcnn.error import InputError
+from rkcnn.error import InputError, how_to_install
 from rkcnn.model.network import Network
 from rkcnn.record.result import Result, read_result
 from rkcnn.run_folder import HUB_CONFIG, HUB_WEIGHTS, MODEL_CARD, RESULT
@@ -22,10 +22,7 @@ from rkcnn.use.load import Classifier, find_weights, load
 from rkcnn.use.model_card import describe_data, write_card
 
 FILES = (HUB_WEIGHTS, HUB_CONFIG, MODEL_CARD, RESULT)
-INSTALL = (
-    "huggingface_hub is not installed; install it with: pip install --constraint constraints.txt --editable '.[hub]' "
-    "in the checkout"
-)
+INSTALL = f"huggingface_hub is not installed; install it with: {how_to_install('hub')}"
 
 
 def save_pretrained(

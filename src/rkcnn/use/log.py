@@ -15,14 +15,14 @@ from os import environ
 from pathlib import Path
 
 from rkcnn.disk import writing_to
-from rkcnn.error import InputError, did_you_mean
+from rkcnn.error import InputError, did_you_mean, how_to_install
 from rkcnn.record.metrics import Metrics, list_metrics
 from rkcnn.record.result import Result
 from rkcnn.record.selection import select_results
 from rkcnn.run_folder import RESULT
 
 INSTALL = {
-    "tensorboard": "pip install tensorboard",
+    "tensorboard": how_to_install("tensorboard"),
     "wandb": "pip install wandb",
     "mlflow": "pip install mlflow",
 }

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rkcnn.error import InputError
+from rkcnn.error import InputError, how_to_install
 from rkcnn.reproduce.worker_process import count_cores
 
 UMASK = "RKCNN_UMASK"  # environment variable of the tasks of a cluster that we start: the command's own umask, octal
@@ -34,8 +34,7 @@ def join_cluster(address: str | None) -> Iterator[Any]:
     try:
         import ray
     except ImportError:
-        how = "pip install --constraint constraints.txt --editable '.[ray]' in the checkout"
-        raise InputError(f"`on=ray` given, and Ray is not installed; {how}") from None
+        raise InputError(f"`on=ray` given, and Ray is not installed; {how_to_install('ray')}") from None
     if address is not None:
         _check_address(address)
     own: dict[str, Any] = {} if address else {"num_cpus": count_cores(), "include_dashboard": False}
