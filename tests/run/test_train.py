@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -250,14 +252,65 @@ def test_a_repetition_broken_off_at_its_first_checkpoint_continues_from_no_short
 
 
 @pytest.mark.parametrize(
-    "history", [{"epochs": []}, {"epochs": [{"number": 0}], "stretches": []}, {"epochs": 3, "stretches": []}]
+    "history",
+    [
+        {"epochs": []},
+        {"epochs": [{"number": 0}], "stretches": []},
+        {"epochs": 3, "stretches": []},
+        {"held_out_error": 7.0},
+        {"seconds": -1.0},
+    ],
 )
-def test_a_history_that_cant_be_read_is_a_sentence(
-    digits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, history: dict[str, Any]
+def test_a_newest_checkpoint_with_a_history_that_cant_be_is_passed_over(
+    digits: str, tmp_path: Path, history: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr("rkcnn.run.job.load_checkpoint", lambda *_: (history, ""))
-    with pytest.raises(InputError, match=r"hold a history that can't be read \(.*\); remove them to start anew"):
+    """Also where its checksums agree; without a sound one before it, that is one sentence."""
+    whole = go(digits, tmp_path / "whole")
+    with pytest.raises(Stopped):
+        go(digits, tmp_path, observer=StopAfter(2), checkpoint_interval=0.0)
+    newest, before = sorted(tmp_path.glob("npz*/**/checkpoint-*.json"), reverse=True)
+    facts = json.loads(newest.read_bytes())
+    del facts["check"]
+    if "epochs" in history:
+        facts["history"] = history
+    else:
+        facts["history"]["epochs"][-1] |= history
+    facts["check"] = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    newest.write_text(json.dumps(facts))
+    notes = Notes()
+    shutil.copytree(newest.parent, tmp_path / "kept")
+    result = go(digits, tmp_path, observer=notes)
+    assert f"skipped damaged checkpoints: {newest.name}" in notes.said
+    assert result.epochs[-1].held_out_error == whole.epochs[-1].held_out_error
+    weights = [path.read_bytes() for path in tmp_path.rglob("weights.safetensors")]
+    assert len(weights) == 2
+    assert weights[0] == weights[1]
+    shutil.rmtree(newest.parent)
+    shutil.copytree(tmp_path / "kept", newest.parent)
+    before.unlink()
+    with pytest.raises(InputError, match=r"every checkpoint in .* is damaged"):
         go(digits, tmp_path)
+
+
+class StopAfter(Observer):
+    """Asks the run to stop after so many epochs."""
+
+    def __init__(self, epochs: int) -> None:
+        self.left = epochs
+
+    def epoch_done(self, job: Job, epoch: Epoch) -> None:
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+class Notes(Observer):
+    """Keeps the note of the start."""
+
+    said = ""
+
+    def run_started(self, job: Job, note: str) -> None:
+        self.said = note
 
 
 def test_as_many_runs_start_as_every_rank_has_room_for(
