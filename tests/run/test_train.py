@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -22,7 +23,9 @@ import numpy as np
 import pytest
 import torch
 
+import rkcnn
 from digits import write_digits
+from rkcnn.cli import main
 from rkcnn.error import InputError
 from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.recipe import find_recipe
@@ -290,6 +293,33 @@ def test_a_newest_checkpoint_with_a_history_that_cant_be_is_passed_over(
     before.unlink()
     with pytest.raises(InputError, match=r"every checkpoint in .* is damaged"):
         go(digits, tmp_path)
+
+
+def test_a_clock_that_jumps_changes_nothing(
+    digits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The time of day goes back a year and forward two at every look; durations are by the monotonic clock."""
+    go(digits, tmp_path / "even")
+    year, looks, real = 365 * 86400.0, iter(range(10**9)), time.time
+    monkeypatch.setattr(time, "time", lambda: real() + (next(looks) % 3 - 1) * year)
+    monkeypatch.setattr(time, "time_ns", lambda: int(time.time() * 1e9))
+    with pytest.raises(Stopped):
+        go(digits, tmp_path / "jumping", observer=StopAfter(2), checkpoint_interval=0.0)
+    for path in tmp_path.rglob("checkpoint-*"):
+        os.utime(path, (-year, -year) if path.suffix == ".json" else (real() + year, real() + year))
+    result = go(digits, tmp_path / "jumping")
+    assert all(0 <= epoch.seconds < 60 for epoch in result.epochs)
+    assert 0 < result.seconds < 180
+    assert len({path.read_bytes() for path in tmp_path.rglob("weights.safetensors")}) == 1
+    with pytest.raises(SystemExit, match="0"):
+        main(["runs", "--from", str(tmp_path)])
+    assert re.findall(r" finished ", capsys.readouterr().out) == 2 * [" finished "]
+
+
+def test_no_duration_is_by_the_time_of_day() -> None:
+    for path in Path(rkcnn.__file__).parent.rglob("*.py"):
+        found = re.findall(r"\btime\.(?:time|time_ns|localtime|gmtime)\(|datetime|from time import", path.read_text())
+        assert found == [], path
 
 
 class StopAfter(Observer):
