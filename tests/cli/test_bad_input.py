@@ -147,7 +147,13 @@ def test_commands_and_flags_that_are_not_there(rkcnn: Run, arguments: str) -> No
 
 # P is a path of hundreds of characters: missing, an empty folder, a file of anything, and one that is too long.
 WITH_PATH = (
-    *("runs --from P", "report --from P", "report mnist --from P -o P", "report --readme P", "report --readme P --from P"),
+    *(
+        "runs --from P",
+        "report --from P",
+        "report mnist --from P -o P",
+        "report --readme P",
+        "report --readme P --from P",
+    ),
     *("compare P", "compare P P -o P", "log P --to tensorboard -o P", "push P owner/name --dry-run P"),
     *("evaluate P", "evaluate P --data npz:P -o P", "evaluate P --data folder:P", "predict P P", "export P -o P"),
     *("train --config P", "train --data npz:P", "train --data folder:P --out P", "train --init-from P --out P"),

@@ -101,9 +101,7 @@ def test_one_that_fails_does_not_stop_the_others(rkcnn: Run, gpu: StandIn, tmp_p
 
 
 @pytest.mark.parametrize("content", [b"", b"[" * 200_000, b'{"schema": 1}', b"\xff"])
-def test_a_damaged_record_is_named_and_measured_again(
-    rkcnn: Run, gpu: StandIn, tmp_path: Path, content: bytes
-) -> None:
+def test_a_damaged_record_is_named_and_measured_again(rkcnn: Run, gpu: StandIn, tmp_path: Path, content: bytes) -> None:
     rkcnn(*MEASURE, "--out", str(tmp_path))
     damaged = [tmp_path / "mnist" / name / "memory.json" for name in ("Identity@k=32", "ResNet@k=32")]
     for path in damaged:

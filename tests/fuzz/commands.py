@@ -25,7 +25,9 @@ from rkcnn.record.memory import read_memory
 from rkcnn.record.result import read_result
 
 CANARY = b"not ours: 0123456789\n"
-ALONE: dict[str, Callable[[Path], object]] = {  # by the name of a target: what reads its file, and refuses a damaged one
+ALONE: dict[
+    str, Callable[[Path], object]
+] = {  # by the name of a target: what reads its file, and refuses a damaged one
     **dict.fromkeys(("result.json", "result.json of another seed", "result.json of a table"), read_result),
     **dict.fromkeys(("predictions.npy", "labels.npy", "predictions.npy of a table", "labels.npy of a table"), read_npy),
     "memory.json": read_memory,
@@ -144,7 +146,7 @@ class Laboratory:
 
     def _is_refused(self, case: Case) -> bool:
         """Whether the reader of the damaged file refuses it, without a command."""
-        path = next(self.world.glob(case.path))
+        path = self.world / next(self.template.glob(case.path)).relative_to(self.template)  # it may be gone
         return self._watch(lambda: ALONE[case.reader](path)).code == CRASHED
 
     def keep(self, verdict: Verdict, seed: int, folder: Path) -> Path:
