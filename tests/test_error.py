@@ -51,7 +51,7 @@ def test_a_misspelt_word_is_recognised() -> None:
 
 def test_a_long_name_is_shortened_in_the_middle() -> None:
     assert shorten("a" * 100) == "a" * 100
-    assert shorten("a" * 50 + "b" * 5000 + "c" * 31) == "a" * 50 + "b" * 14 + " ... " + "c" * 31
+    assert shorten("a" * 40 + "b" * 5000 + "c" * 47) == "a" * 40 + "b" * 8 + " ... " + "c" * 47
     said = str(InputError(f"no network {'x' * 5000!r}; give a name"))
     assert said.startswith("no network 'xxx")
     assert said.endswith("xxx'; give a name")
@@ -59,6 +59,9 @@ def test_a_long_name_is_shortened_in_the_middle() -> None:
     path = "/".join(["folder"] * 25)
     assert str(InputError(f"{path}: can't be read")) == f"{path}: can't be read", "a path is needed whole"
     assert len(str(InputError("word " * 5000))) <= 450
+    once = str(InputError(f"{'x' * 5000}/result.json: can't be read"))
+    assert str(InputError(once)) == once
+    assert once.endswith("x/result.json: can't be read")
 
 
 LONG_PATHS = {

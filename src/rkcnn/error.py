@@ -34,7 +34,7 @@ def shorten(text: str, limit: int = LONGEST_WORD) -> str:
     if len(text) <= limit:
         return text
     kept = max(limit - 5, 2)
-    return f"{text[: kept - kept // 3]} ... {text[len(text) - kept // 3 :]}"
+    return f"{text[: kept - kept // 2]} ... {text[len(text) - kept // 2 :]}"
 
 
 def shorten_message(message: str) -> str:

@@ -111,7 +111,7 @@ main()
 
 
 def test_a_run_in_a_folder_whose_name_is_no_utf_8_can_be_used(rkcnn: Run, digits: str, tmp_path: Path) -> None:
-    """Everything that works on another path works there; TensorBoard alone can't write to one (tests/cli/test_log.py)."""
+    """All that works on another path works there; TensorBoard alone writes to none (tests/cli/test_log.py)."""
     out = tmp_path / os.fsdecode(b"r\xff\xfe")
     train = ("train", "ResNet@k=4", "--data", digits, "--device", "cpu", "--set", "schedule=steps", "--out")
     for seed in "01":
