@@ -127,7 +127,7 @@ def test_classes_and_folders_of_any_name(rkcnn: Run, tmp_path: Path, monkeypatch
     assert said[0][0] == 0, said[0]
     code, _, err = rkcnn("evaluate", str(next(out.rglob("result.json")).parent))
     assert code == 0
-    assert "is not valid UTF-8" in err
+    assert err == ""
     said.append(rkcnn("runs", "--from", str(out)))
     out = out.rename(tmp_path / "out")
     (folder,) = (path.parent for path in out.rglob("result.json"))
