@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rkcnn.cli import main
+from rkcnn.cli.output import print_error
 from rkcnn.error import InputError, did_you_mean, shorten, with_flags
 
 
@@ -50,14 +51,39 @@ def test_a_misspelt_word_is_recognised() -> None:
 
 def test_a_long_name_is_shortened_in_the_middle() -> None:
     assert shorten("a" * 100) == "a" * 100
-    assert shorten("a" * 50 + "b" * 5000 + "c" * 31) == "a" * 50 + "b" * 14 + " ... " + "c" * 31
+    assert shorten("a" * 40 + "b" * 5000 + "c" * 47) == "a" * 40 + "b" * 8 + " ... " + "c" * 47
     said = str(InputError(f"no network {'x' * 5000!r}; give a name"))
     assert said.startswith("no network 'xxx")
     assert said.endswith("xxx'; give a name")
     assert len(said) < 150
     path = "/".join(["folder"] * 25)
     assert str(InputError(f"{path}: can't be read")) == f"{path}: can't be read", "a path is needed whole"
-    assert len(str(InputError("word " * 5000))) <= 600
+    assert len(str(InputError("word " * 5000))) <= 450
+    once = str(InputError(f"{'x' * 5000}/result.json: can't be read"))
+    assert str(InputError(once)) == once
+    assert once.endswith("x/result.json: can't be read")
+
+
+LONG_PATHS = {
+    "deep": "/" + "/".join(["folder-of-runs"] * 60),
+    "with spaces": "/" + "/".join(["my folder of runs"] * 60) + "/the last one",
+    "one name": "x" * 255,
+    "bytes that are no UTF-8": "/" + "/".join(["\udcff\udcfe" * 20] * 8),
+}
+
+
+@pytest.mark.parametrize("path", LONG_PATHS.values(), ids=LONG_PATHS)
+def test_a_message_stays_short_however_often_it_names_a_long_path(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reason = f"{path} holds {path}, which can't be built here: no family {path!r}; give a finished run's folder"
+    print_error(str(InputError(f"{path}: {reason}")))
+    said = capsys.readouterr().err
+    assert len(said) <= 330
+    assert said.startswith(f"rkcnn: {path[:8]}" if path.isascii() else r"rkcnn: /\udcff")
+    assert said.endswith("; give a finished run's folder\n")
+    short = f"{path[-80:]} is of another run; remove it"
+    assert str(InputError(short)) == short, "a message of the usual length is left as it is"
 
 
 def test_a_long_argument_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:

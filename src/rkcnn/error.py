@@ -8,7 +8,11 @@ from difflib import get_close_matches
 
 LONGEST_WORD = 100  # characters of a name in a message
 LONGEST_PATH = 200  # characters of a word with a slash
-LONGEST_MESSAGE = 600  # characters; the longest of our own, which list what would work, have about 450
+SHORTEST_WORD = 48  # characters of either that are left where the message is too long with more
+USUAL_MESSAGE = 300  # characters that a message with long names is shortened to
+LONGEST_MESSAGE = 450  # characters; as many have the longest of our own, which list what would work
+_WORD = re.compile(r"\S+")
+_PATH = re.compile(r"\S*/(?:[^/:;,()\[\]]*/)*\S*|\S+")  # the names of its folders may have spaces
 
 
 class InputError(ValueError):
@@ -30,16 +34,25 @@ def shorten(text: str, limit: int = LONGEST_WORD) -> str:
     if len(text) <= limit:
         return text
     kept = max(limit - 5, 2)
-    return f"{text[: kept - kept // 3]} ... {text[len(text) - kept // 3 :]}"
+    return f"{text[: kept - kept // 2]} ... {text[len(text) - kept // 2 :]}"
 
 
 def shorten_message(message: str) -> str:
-    """Return a message with every long word shortened, and then the whole of it."""
+    """Return a message with its long words shortened, and shortened more where it is still longer than usual.
 
-    def shorten_word(word: re.Match[str]) -> str:
-        return shorten(word[0], LONGEST_PATH if "/" in word[0] else LONGEST_WORD)
+    A path with spaces counts as one word where shorter words are not enough. Last, the whole message is shortened.
+    """
+    shortened = _shorten_words(message, _WORD, LONGEST_WORD, LONGEST_PATH)
+    for pattern in (_WORD, _PATH):
+        for limit in (LONGEST_WORD, 2 * LONGEST_WORD // 3, SHORTEST_WORD):
+            if len(shortened) > USUAL_MESSAGE:
+                shortened = _shorten_words(message, pattern, limit, limit)
+    return shorten(shortened, LONGEST_MESSAGE)
 
-    return shorten(re.sub(rf"\S{{{LONGEST_WORD + 1},}}", shorten_word, message), LONGEST_MESSAGE)
+
+def _shorten_words(message: str, pattern: re.Pattern[str], name: int, path: int) -> str:
+    """Return a message whose words, or paths, have at most so many characters."""
+    return pattern.sub(lambda word: shorten(word[0], path if "/" in word[0] else name), message)
 
 
 def with_flags(message: str) -> str:

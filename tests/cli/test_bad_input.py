@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import torch
@@ -144,6 +145,47 @@ def test_numbers_that_no_network_takes(rkcnn: Run, options: str) -> None:
 def test_commands_and_flags_that_are_not_there(rkcnn: Run, arguments: str) -> None:
     check_refusal(rkcnn(*arguments.split()), COMMANDS[arguments])
 
+
+# P is a path of hundreds of characters: missing, an empty folder, a file of anything, and one that is too long.
+WITH_PATH = (
+    *(
+        "runs --from P",
+        "report --from P",
+        "report mnist --from P -o P",
+        "report --readme P",
+        "report --readme P --from P",
+    ),
+    *("compare P", "compare P P -o P", "log P --to tensorboard -o P", "push P owner/name --dry-run P"),
+    *("evaluate P", "evaluate P --data npz:P -o P", "evaluate P --data folder:P", "predict P P", "export P -o P"),
+    *("train --config P", "train --data npz:P", "train --data folder:P --out P", "train --init-from P --out P"),
+    "train ResNet@k=4 --init-from P --data npz:P --out P",
+    *("data show npz:P -o P", "data show folder:P -o P", "data show folder:P --split 0.2 -o P", "data show P -o P"),
+    *("data show mnist --data-dir P --offline -o P", "data get mnist --data-dir P --offline", "draw ResNet@k=4 -o P"),
+    "memory mnist --out P",
+)
+
+
+@pytest.mark.parametrize("kind", ["missing", "folder", "file", "too long"])
+@pytest.mark.parametrize("command", WITH_PATH)
+def test_a_long_path_is_not_repeated_whole(
+    rkcnn: Run, command: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / ("a folder with a long name " * 6) / ("another-folder-" * 12) / ("x" * 200)
+    if kind == "folder":
+        path.mkdir(parents=True)
+    elif kind == "file":
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"anything")
+    elif kind == "too long":
+        path = path / ("y" * 300)
+    code, _, err = rkcnn(*(word.replace("P", str(path)) if word in _PATHS else word for word in command.split()))
+    assert code in (0, 2), err
+    assert [len(line) for line in err.splitlines() if len(line) > 320] == [], err
+    assert sum(line.startswith("rkcnn: ") for line in err.splitlines()) == (code == 2)
+
+
+_PATHS = ("P", "npz:P", "folder:P")
 
 SMALLEST = {
     "RKCNN-I-2@k=32": 10,

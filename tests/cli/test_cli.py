@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from rkcnn import __version__
 
@@ -105,3 +108,34 @@ main()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_a_run_in_a_folder_whose_name_is_no_utf_8_can_be_used(rkcnn: Run, digits: str, tmp_path: Path) -> None:
+    """All that works on another path works there; TensorBoard alone writes to none (tests/cli/test_log.py)."""
+    out = tmp_path / os.fsdecode(b"r\xff\xfe")
+    train = ("train", "ResNet@k=4", "--data", digits, "--device", "cpu", "--set", "schedule=steps", "--out")
+    for seed in "01":
+        assert rkcnn(*train, str(out), "--set", "epochs=1", "--seed", seed)[0] == 0
+    one, two = (str(path.parent) for path in sorted(out.rglob("result.json")))
+    picture = tmp_path / "digit.png"
+    Image.new("L", (28, 28)).save(picture)
+    for command in (
+        ("runs", "--from", str(out)),
+        ("runs", "--from", str(out), "--json"),
+        ("evaluate", one),
+        ("evaluate", f"{one}/weights.safetensors", "--data", digits, "-o", str(out / "pictures")),
+        ("predict", one, str(picture)),
+        ("export", one, "-o", str(out / "model.safetensors")),
+        ("export", one, "-o", str(out / "model.pt2")),
+        ("compare", one, two, "-o", str(out / "compared")),
+        ("log", one, two, "--to", "tensorboard", "-o", str(tmp_path / "log")),
+        ("push", one, "owner/name", "--dry-run", str(out / "hub")),
+        ("evaluate", str(out / "hub"), "--data", digits, "-o", str(out / "more")),
+        (*train, str(out / "tuned"), "--set", "epochs=1", "--init-from", one),
+        ("train", "--config", f"{one}/config.json", "--device", "cpu", "--out", str(out / "again")),
+        ("draw", "ResNet@k=4", "-o", str(out / "step.svg")),
+        ("data", "show", digits, "-o", str(out / "sheet.png")),
+    ):
+        code, said, err = rkcnn(*command)
+        assert code == 0, (command, said, err)
+    assert "continues from the 1 epochs in" in rkcnn(*train, str(out), "--set", "epochs=2")[1]

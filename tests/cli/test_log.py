@@ -46,3 +46,11 @@ def test_a_damaged_record_is_named_and_the_others_are_sent(rkcnn: Run, trained: 
     code, out, err = rkcnn("log", str(tmp_path / "runs"), "--to", "tensorboard", "-o", str(tmp_path / "board"))
     assert (code, out.count("logged"), err.count("\n")) == (1, 1, 1)
     assert err.startswith(f"rkcnn: {tmp_path / 'runs' / 'bad' / 'result.json'} can't be read as a result of rkcnn: it ")
+
+
+def test_a_folder_whose_name_is_no_utf_8_is_one_sentence(rkcnn: Run, trained: Path, tmp_path: Path) -> None:
+    output = str(tmp_path / "\udcff")
+    code, out, err = rkcnn("log", str(trained), "--to", "tensorboard", "-o", output)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert r"\udcff has bytes that are no UTF-8, which tensorboard can't write to; name another --output" in err
+    assert not list(tmp_path.iterdir())

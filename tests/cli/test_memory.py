@@ -100,6 +100,33 @@ def test_one_that_fails_does_not_stop_the_others(rkcnn: Run, gpu: StandIn, tmp_p
     assert not (tmp_path / "mnist" / "RKNN-rk4_38@k=32").exists()
 
 
+@pytest.mark.parametrize("content", [b"", b"[" * 200_000, b'{"schema": 1}', b"\xff"])
+def test_a_damaged_record_is_named_and_measured_again(rkcnn: Run, gpu: StandIn, tmp_path: Path, content: bytes) -> None:
+    rkcnn(*MEASURE, "--out", str(tmp_path))
+    damaged = [tmp_path / "mnist" / name / "memory.json" for name in ("Identity@k=32", "ResNet@k=32")]
+    for path in damaged:
+        path.write_bytes(content)
+    gpu.set(asked="")
+    code, said, err = rkcnn(*MEASURE, "--out", str(tmp_path))
+    assert code == 0, "nothing is missing"
+    assert len(gpu.asked) == 2
+    assert "measured  ResNet@k=32: 612 MiB\n" in said
+    assert [line.split(" can't be read")[0] for line in err.splitlines()] == [f"rkcnn: {path}" for path in damaged]
+    assert rkcnn(*MEASURE, "--out", str(tmp_path))[::2] == (0, "")
+
+
+def test_a_damaged_record_of_another_row_is_named_and_left_out(rkcnn: Run, gpu: StandIn, tmp_path: Path) -> None:
+    other = tmp_path / "mnist" / "RKNN-rk4_38@k=32" / "memory.json"
+    other.parent.mkdir(parents=True)
+    other.write_bytes(b"{}")
+    code, said, err = rkcnn(*MEASURE, "--out", str(tmp_path))
+    assert (code, err.count("\n")) == (1, 1)
+    assert err.startswith(f"rkcnn: {other} can't be read as a record of memory")
+    assert "measured  ResNet@k=32: 612 MiB\n" in said
+    assert "\nMemory: the paper's" in said
+    assert other.read_bytes() == b"{}"
+
+
 def test_a_table_without_identity_takes_that_of_its_data(rkcnn: Run, gpu: StandIn, tmp_path: Path) -> None:
     code, said, _ = rkcnn("memory", "sota-cifar100", "--rows", "RKCNN-E*80", "--out", str(tmp_path))
     assert code == 0

@@ -128,7 +128,9 @@ def test_a_damaged_record_is_said_and_hides_no_other(rkcnn: Run, tmp_path: Path)
         assert line.startswith(f"rkcnn: {tmp_path / name} can't be read")
 
 
-def test_copies_that_differ_are_said(rkcnn: Run, tmp_path: Path) -> None:
+def test_copies_that_differ_are_said(rkcnn: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rkcnn.error.USUAL_MESSAGE", 10_000)  # the folders of this test have long names
+    monkeypatch.setattr("rkcnn.error.LONGEST_MESSAGE", 10_000)
     (first,) = put_records(tmp_path / "a", {"ResNet@k=32": (0.004,)})
     (second,) = put_records(tmp_path / "b", {"ResNet@k=32": (0.003,)})
     code, out, err = rkcnn("report", "mnist", "--from", str(tmp_path))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from report.records import put_records
 from rkcnn.cli.table_summary import WARNINGS
 
 Run = Callable[..., tuple[int, str, str]]
@@ -259,3 +260,13 @@ def test_a_record_of_another_version_fails_that_run_alone(rkcnn: Run, out: Path,
     assert code == 1
     assert "the recipe has warmth, which this version doesn't know; move it away" in said
     assert said.count("FAILS") == 2
+
+
+def test_a_plan_names_a_damaged_result_and_ends_with_1(rkcnn: Run, tmp_path: Path) -> None:
+    plan = ("reproduce", "mnist", "--rows", "ResNet@k=32", "--seeds", "2", "--plan", "--device", "cpu", "--out")
+    first, _ = put_records(tmp_path, {"ResNet@k=32": (0.004, 0.005)})
+    assert rkcnn(*plan, str(tmp_path))[0] == 0
+    (first / "result.json").write_bytes(b"{}")
+    code, said, _ = rkcnn(*plan, str(tmp_path))
+    assert (code, said.count("FAILS")) == (1, 1)
+    assert "1 finished, 0 begun, 0 new" in said

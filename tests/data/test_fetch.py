@@ -189,7 +189,8 @@ def test_a_lying_server_leaves_nothing_under_a_published_name(behaviour: str, mi
 def test_offline_never_asks_and_says_where_it_looked(
     mini: Path, server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rkcnn.error.LONGEST_MESSAGE", 10_000)  # the folders of this test have long names
+    monkeypatch.setattr("rkcnn.error.USUAL_MESSAGE", 10_000)  # the folders of this test have long names
+    monkeypatch.setattr("rkcnn.error.LONGEST_MESSAGE", 10_000)
     with pytest.raises(InputError, match="offline: looked in") as caught:
         get(mirror=server.url, offline=True, data_dir=tmp_path / "given")
     for folder in (tmp_path / "given", mini, tmp_path / "cache" / "rkcnn"):

@@ -14,13 +14,25 @@ from pathlib import Path
 from random import Random
 
 from fuzz import arguments
-from fuzz.law import Place, list_violations, sentences
+from fuzz.law import Place, list_silences, list_violations, sentences
 from fuzz.mutations import Damage, damage, put
-from fuzz.watched import ACCEPTED, Outcome, run_watched
+from fuzz.watched import ACCEPTED, CRASHED, Outcome, run_watched
 from fuzz.world import COMMANDS, TARGETS, build_files, build_runs, copy_world, expand, prepare
 from rkcnn.cli import main
+from rkcnn.data.read.npy import read_npy
+from rkcnn.record.config import read_config
+from rkcnn.record.memory import read_memory
+from rkcnn.record.result import read_result
 
 CANARY = b"not ours: 0123456789\n"
+ALONE: dict[
+    str, Callable[[Path], object]
+] = {  # by the name of a target: what reads its file, and refuses a damaged one
+    **dict.fromkeys(("result.json", "result.json of another seed", "result.json of a table"), read_result),
+    **dict.fromkeys(("predictions.npy", "labels.npy", "predictions.npy of a table", "labels.npy of a table"), read_npy),
+    "memory.json": read_memory,
+    "config.json": read_config,
+}
 SHARE_OF_ARGUMENTS = 0.12  # of all cases
 
 
@@ -126,8 +138,16 @@ class Laboratory:
         left = [*(self.folder / "cwd").iterdir(), *(self.folder / "temporary").iterdir()]
         violations = [f"left in the current folder or among temporary files: {path.name}" for path in left]
         violations += list_violations(outcome, partial(self.measure, case.command), size, place)
+        refused = outcome.code == 0 and case.reader in ALONE and self._is_refused(case)  # before the world is replaced
         self._clean()
+        if outcome.code == 0 and case.path:
+            violations += list_silences(outcome, self.measure(case.command), refused)
         return Verdict(case, damaged, words, outcome, violations)
+
+    def _is_refused(self, case: Case) -> bool:
+        """Whether the reader of the damaged file refuses it, without a command."""
+        path = self.world / next(self.template.glob(case.path)).relative_to(self.template)  # it may be gone
+        return self._watch(lambda: ALONE[case.reader](path)).code == CRASHED
 
     def keep(self, verdict: Verdict, seed: int, folder: Path) -> Path:
         """Keep the damaged file of a violation, and what was seen, so that it can be run again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +63,26 @@ def list_violations(found: Outcome, measure_sound: Callable[[], Outcome], size: 
     return wrong
 
 
+def list_silences(found: Outcome, sound: Outcome, refused: bool) -> list[str]:
+    """Return where a command ends with exit code 0 although a file is missing in its answer.
+
+    `sound` is the same command on sound files, and `refused` whether the reader of the damaged file refuses it alone.
+    A sentence, or FAILS in the output, says that something was passed over; without one, lines are missing that the
+    sound answer has. Numbers, units of time and the width of columns may differ.
+    """
+    if found.code != 0 or found.ended:
+        return []
+    usual = {_mask(line) for line in sentences(sound.err.decode("utf-8", "replace"))}
+    said = [line for line in sentences(found.err.decode("utf-8", "replace")) if _mask(line) not in usual]
+    if said:
+        return [f"exit code 0, and it says: {said[0][:150]}"]
+    if b"FAILS" in found.out and b"FAILS" not in sound.out:
+        return ["exit code 0, and a run FAILS"]
+    kept = Counter(map(_mask, found.out.decode("utf-8", "replace").splitlines()))
+    missing = Counter(map(_mask, sound.out.decode("utf-8", "replace").splitlines())) - kept
+    return [f"exit code 0 without a word, and missing: {line[:150]}" for line in list(missing)[:1] if refused]
+
+
 def sentences(err: str) -> list[str]:
     """Return the lines of standard error that speak to the user."""
     return [line for line in err.splitlines() if line.startswith("rkcnn: ")]
@@ -93,6 +114,11 @@ def _is_inside(kind: str, path: str, place: Place) -> bool:
         return False
     clean = Path(os.path.normpath(path))
     return path == os.devnull or any(clean.is_relative_to(folder) for folder in place.allowed)
+
+
+def _mask(line: str) -> str:
+    numbers = r"[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|\b(seconds?|minutes?|hours?|days?)\b"  # an estimate takes any unit
+    return " ".join(re.sub(numbers, "#", line).split())
 
 
 def _last_line(err: str) -> str:

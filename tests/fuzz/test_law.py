@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.law import Place, list_violations
+from fuzz.law import Place, list_silences, list_violations
 from fuzz.watched import ACCEPTED, CRASHED, Outcome
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the harness reads /proc")
@@ -56,6 +56,20 @@ def test_each_violation_is_named(words: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", LAWFUL)
 def test_what_is_lawful_passes(name: str, tmp_path: Path) -> None:
     assert judge(LAWFUL[name], tmp_path) == []
+
+
+def test_exit_code_0_where_something_is_missing_is_noticed() -> None:
+    sound = replace(SOUND, out=b"ResNet  0.4 %  3 seconds\nRKCNN   0.3 %  4 s\n", err=b"rkcnn: an old note 1\n")
+    fewer = replace(sound, out=b"RKCNN  0.35 %  5 s\n")
+    assert list_silences(fewer, sound, refused=True) == ["exit code 0 without a word, and missing: ResNet # % # #"]
+    assert list_silences(fewer, sound, refused=False) == [], "a record with other values is read"
+    said = replace(fewer, err=b"rkcnn: x.json can't be read\n")
+    assert list_silences(said, sound, refused=True) == ["exit code 0, and it says: rkcnn: x.json can't be read"]
+    fails = replace(sound, out=sound.out + b"FAILS  x.json can't be read\n")
+    assert list_silences(fails, sound, refused=False) == ["exit code 0, and a run FAILS"]
+    assert list_silences(replace(said, code=1), sound, refused=True) == []
+    same = replace(sound, out=b"ResNet  0.41 %  13 minutes\nRKCNN  0.3 %  4 s\n", err=b"rkcnn: an old note 2\n")
+    assert list_silences(same, sound, refused=True) == [], "it was not needed"
 
 
 def test_files_of_others_and_half_written_ones_are_noticed(tmp_path: Path) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import os
 import random
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +24,9 @@ import numpy as np
 import pytest
 import torch
 
+import rkcnn
 from digits import write_digits
+from rkcnn.cli import main
 from rkcnn.error import InputError
 from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.recipe import find_recipe
@@ -262,14 +267,92 @@ def test_a_repetition_broken_off_at_its_first_checkpoint_continues_from_no_short
 
 
 @pytest.mark.parametrize(
-    "history", [{"epochs": []}, {"epochs": [{"number": 0}], "stretches": []}, {"epochs": 3, "stretches": []}]
+    "history",
+    [
+        {"epochs": []},
+        {"epochs": [{"number": 0}], "stretches": []},
+        {"epochs": 3, "stretches": []},
+        {"held_out_error": 7.0},
+        {"seconds": -1.0},
+    ],
 )
-def test_a_history_that_cant_be_read_is_a_sentence(
-    digits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, history: dict[str, Any]
+def test_a_newest_checkpoint_with_a_history_that_cant_be_is_passed_over(
+    digits: str, tmp_path: Path, history: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr("rkcnn.run.job.load_checkpoint", lambda *_: (history, ""))
-    with pytest.raises(InputError, match=r"hold a history that can't be read \(.*\); remove them to start anew"):
+    """Also where its checksums agree; without a sound one before it, that is one sentence."""
+    whole = go(digits, tmp_path / "whole")
+    with pytest.raises(Stopped):
+        go(digits, tmp_path, observer=StopAfter(2), checkpoint_interval=0.0)
+    newest, before = sorted(tmp_path.glob("npz*/**/checkpoint-*.json"), reverse=True)
+    facts = json.loads(newest.read_bytes())
+    del facts["check"]
+    if "epochs" in history:
+        facts["history"] = history
+    else:
+        facts["history"]["epochs"][-1] |= history
+    facts["check"] = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    newest.write_text(json.dumps(facts))
+    notes = Notes()
+    shutil.copytree(newest.parent, tmp_path / "kept")
+    result = go(digits, tmp_path, observer=notes)
+    assert f"skipped damaged checkpoints: {newest.name}" in notes.said
+    assert result.epochs[-1].held_out_error == whole.epochs[-1].held_out_error
+    weights = [path.read_bytes() for path in tmp_path.rglob("weights.safetensors")]
+    assert len(weights) == 2
+    assert weights[0] == weights[1]
+    shutil.rmtree(newest.parent)
+    shutil.copytree(tmp_path / "kept", newest.parent)
+    before.unlink()
+    with pytest.raises(InputError, match=r"every checkpoint in .* is damaged"):
         go(digits, tmp_path)
+
+
+def test_a_clock_that_jumps_changes_nothing(
+    digits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The time of day goes back a year and forward two at every look; durations are by the monotonic clock."""
+    go(digits, tmp_path / "even")
+    year, looks, real = 365 * 86400.0, iter(range(10**9)), time.time
+    monkeypatch.setattr(time, "time", lambda: real() + (next(looks) % 3 - 1) * year)
+    monkeypatch.setattr(time, "time_ns", lambda: int(time.time() * 1e9))
+    with pytest.raises(Stopped):
+        go(digits, tmp_path / "jumping", observer=StopAfter(2), checkpoint_interval=0.0)
+    for path in tmp_path.rglob("checkpoint-*"):
+        os.utime(path, (-year, -year) if path.suffix == ".json" else (real() + year, real() + year))
+    result = go(digits, tmp_path / "jumping")
+    assert all(0 <= epoch.seconds < 60 for epoch in result.epochs)
+    assert 0 < result.seconds < 180
+    assert len({path.read_bytes() for path in tmp_path.rglob("weights.safetensors")}) == 1
+    with pytest.raises(SystemExit, match="0"):
+        main(["runs", "--from", str(tmp_path)])
+    assert re.findall(r" finished ", capsys.readouterr().out) == 2 * [" finished "]
+
+
+def test_no_duration_is_by_the_time_of_day() -> None:
+    for path in Path(rkcnn.__file__).parent.rglob("*.py"):
+        found = re.findall(r"\btime\.(?:time|time_ns|localtime|gmtime)\(|datetime|from time import", path.read_text())
+        assert found == [], path
+
+
+class StopAfter(Observer):
+    """Asks the run to stop after so many epochs."""
+
+    def __init__(self, epochs: int) -> None:
+        self.left = epochs
+
+    def epoch_done(self, job: Job, epoch: Epoch) -> None:
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+class Notes(Observer):
+    """Keeps the note of the start."""
+
+    said = ""
+
+    def run_started(self, job: Job, note: str) -> None:
+        self.said = note
 
 
 def test_as_many_runs_start_as_every_rank_has_room_for(

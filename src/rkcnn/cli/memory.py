@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = Path("results")) -> int:
-    """Measure the GPU memory of each network of a table and of Identity. Returns the exit code.
+    """Measure the GPU memory of each network of a table and of Identity.
+
+    A record that can't be read is named on standard error and measured again. Returns the exit code: 1 if a network
+    can't be measured, or if a record of another network below the folder can't be read and is left out.
 
     Parameters
     ----------
@@ -55,10 +58,13 @@ def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = 
             print_line(
                 f"{'recorded' if recorded else 'measured':9} {spec}: {found.driver_bytes // MIB} MiB", flush=True
             )
-    report = build_report([build_result_table(chosen, (), memories=read_memories(out)[0])])
+    memories, damaged = read_memories(out)
+    for trouble in damaged:
+        print_error(str(trouble))
+    report = build_report([build_result_table(chosen, (), memories=memories)])
     print(f"\n{memory_text(report.tables[0])}")
     print_line(f"next      rkcnn report {table} --from {out}")
-    return 1 if failed else 0
+    return 1 if failed or damaged else 0
 
 
 def _find_gpu(device: str, gpus: Iterable[Gpu]) -> Gpu | None:
@@ -82,7 +88,11 @@ def _find_current(path: Path, gpu: Gpu | None) -> Memory | None:
 
     if gpu is None or not path.exists():
         return None
-    record = read_memory(path)
+    try:
+        record = read_memory(path)
+    except InputError as error:  # it is measured again
+        print_error(str(error))
+        return None
     here = source_hash(MEMORY_MODULE), gpu.name, _versions(gpu.driver)
     return record if (record.source, record.gpu, record.versions) == here else None
 

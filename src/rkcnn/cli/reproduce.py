@@ -101,7 +101,7 @@ def reproduce(
     if plan:
         for line in describe_plan(runs, unfinished, device):
             print_on(console, line)
-        return 0
+        return 1 if failed else 0
     if unfinished:
         for flag, folder in folders:
             _check_writable(flag, folder)

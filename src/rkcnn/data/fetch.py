@@ -13,7 +13,7 @@ from pathlib import Path
 from rkcnn.data import cache
 from rkcnn.data.cache import SetDescription
 from rkcnn.data.download import download, pack_npm
-from rkcnn.data.files import SetFiles, files_in_archive, files_in_folder, find_copies, fingerprint, search_folders
+from rkcnn.data.files import SetFiles, files_in_archive, files_in_folder, find_copies, fingerprint
 from rkcnn.data.options import REMEDY, Sources
 from rkcnn.data.packaging import PACKAGINGS, Packaging
 from rkcnn.data.progress import Progress
@@ -109,7 +109,7 @@ class _Search:
                 self.progress.note(f"passed over: {failure}")
             return found
         if self.sources.offline:
-            looked = ", ".join(str(folder) for folder in search_folders(self.data, self.sources))
+            looked = ", ".join(map(str, (*self.sources.folders(), *self.data.other_folders)))
             failures[f"offline: looked in {looked}"] = None
         remedy = f"put the published files into {self.folder} or name their folder with `data_dir=...`"
         if self.wrong and not self.sources.unverified:

@@ -6,6 +6,7 @@ import math
 import time
 from typing import TextIO
 
+from rkcnn.error import shorten_message
 from rkcnn.escape import escape_text
 
 
@@ -22,7 +23,7 @@ class Progress:
         """Write one line."""
         self.stop()
         if self._out is not None:
-            print(escape_text(text), file=self._out, flush=True)
+            print(shorten_message(escape_text(text)), file=self._out, flush=True)
 
     def start(self, done: int) -> None:
         """Begin a transfer of which `done` bytes are here already."""

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import load
 from torch import nn
 
 from rkcnn.data.images import Images
-from rkcnn.disk import open_file
+from rkcnn.disk import open_file, read_file
 from rkcnn.error import InputError, shorten
 from rkcnn.json_file import parse_json
 from rkcnn.model.create import LARGEST, create_model
@@ -79,7 +80,7 @@ def read_weights(path: Path) -> tuple[nn.Module, NetworkDescription]:
     """
     _check_header_size(path)
     try:
-        with safe_open(path, framework="pt") as file:
+        with safe_open(path, framework="np") as file:  # for the header alone; "pt" takes no path that is not UTF-8
             text = (file.metadata() or {}).get("rkcnn")
             if text is None:
                 what = "a checkpoint" if is_checkpoint(path.name) else "not a weight file of rkcnn"
@@ -89,7 +90,7 @@ def read_weights(path: Path) -> tuple[nn.Module, NetworkDescription]:
             if odd := sorted({each.get_dtype() for each in found.values()} - DTYPES):
                 raise InputError(f"{path} holds numbers of kind {odd[0][:20]}; weights are {', '.join(sorted(DTYPES))}")
             network = _build(path, description, {name: tuple(each.get_shape()) for name, each in found.items()})
-            network.load_state_dict({name: file.get_tensor(name) for name in found})
+            network.load_state_dict(load(read_file(path, path.stat().st_size)))
     except (OSError, SafetensorError) as error:
         raise InputError(
             f"{path} can't be read as weights: {shorten(str(error))}; give a finished run's folder or its {WEIGHTS}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +73,14 @@ def prune(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def load_checkpoint(folder: Path, trainer: Trainer, identity: Json) -> tuple[Json | None, str]:
+def load_checkpoint(
+    folder: Path, trainer: Trainer, identity: Json, check_history: Callable[[Json], object] = dict
+) -> tuple[Json | None, str]:
     """Load the newest undamaged checkpoint into the trainer.
 
-    Returns its history, or None where the folder has no checkpoint, and a note about damaged ones. Raises InputError
-    where every checkpoint is damaged, or where one is of another run or another version.
+    A checkpoint is damaged too if `check_history` raises KeyError, TypeError or ValueError for its history. Returns the
+    history, or None where the folder has no checkpoint, and a note about damaged ones. Raises InputError where every
+    checkpoint is damaged, or where one is of another run or another version.
     """
     damaged = []
     own = trainer.state()
@@ -93,6 +97,11 @@ def load_checkpoint(folder: Path, trainer: Trainer, identity: Json) -> tuple[Jso
             raise InputError(f"{path} is of another run ({difference}); remove it or name another `out=...`")
         if facts["schema"] != SCHEMA or shapes != wanted or len(facts["solver_stats"]) != len(trainer.solver_stats):
             raise InputError(f"{path} was made by another version of rkcnn; remove it to start anew")
+        try:
+            check_history(facts["history"])
+        except (KeyError, TypeError, ValueError):
+            damaged.append(path.name)
+            continue
         with torch.no_grad():
             for name, value in own.items():
                 value.copy_(tensors[name])

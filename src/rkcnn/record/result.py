@@ -158,7 +158,9 @@ def read_progress(run: Any, epochs: Any, stretches: Any) -> tuple[Run, tuple[Epo
         check_fields("epoch", epoch, _EPOCH_FIELDS, known=_names(Epoch), optional=_SOLVER_FIELDS)
     for stretch in stretches:
         check_fields("stretch", stretch, _STRETCH_FIELDS, known=_names(Stretch))
-    return read_run(run), tuple(Epoch(**epoch) for epoch in epochs), tuple(Stretch(**each) for each in stretches)
+    found = read_run(run), tuple(Epoch(**epoch) for epoch in epochs), tuple(Stretch(**each) for each in stretches)
+    _check_progress(*found[1:])
+    return found
 
 
 def _names(record: type[Any]) -> set[str]:
@@ -176,15 +178,20 @@ def _check_values(result: Result) -> None:
         low, value = int(name in ("params", "flops")), getattr(result, name)
         if value is not None and not low <= value <= LARGEST:
             raise ValueError(f"the run's {name} is not a number from {low} to {LARGEST:g}")
-    for epoch in result.epochs:
+    if not result.stretches:
+        raise ValueError("it has no stretches, which say what code computed it")
+
+
+def _check_progress(epochs: tuple[Epoch, ...], stretches: tuple[Stretch, ...]) -> None:
+    """Raise ValueError unless the numbers of the epochs so far are possible ones."""
+    for epoch in epochs:
         if not 0 <= epoch.held_out_error <= 1:
             raise ValueError(f"the held-out error of epoch {epoch.number} is {epoch.held_out_error}")
         if not all(0 <= value <= LARGEST for value in (epoch.number, epoch.images, epoch.seconds)):
             raise ValueError(f"the number, images or seconds of epoch {epoch.number} are no number up to {LARGEST:g}")
-    if not result.stretches or min(each.epochs for each in result.stretches) < 0:
-        raise ValueError(f"the stretches don't add up to its {len(result.epochs)} epochs")
-    if sum(each.epochs for each in result.stretches) != len(result.epochs):
-        raise ValueError(f"the stretches don't add up to its {len(result.epochs)} epochs")
+    parts = [each.epochs for each in stretches]
+    if min(parts, default=0) < 0 or sum(parts) != len(epochs):
+        raise ValueError(f"the stretches don't add up to its {len(epochs)} epochs")
 
 
 def _check_origin(result: Result) -> None:

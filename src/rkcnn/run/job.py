@@ -191,8 +191,11 @@ def start_job(
     set_precision(run.recipe.precision)
     trainer = Trainer(build(run, training, init_from), training, run.recipe, run.seed, device, ranks)
 
+    def read_history(history: dict[str, Any]) -> tuple[Run, tuple[Epoch, ...], tuple[Stretch, ...]]:
+        return read_progress(run.as_dict(), history["epochs"], history["stretches"])
+
     def load() -> tuple[dict[str, Any] | None, list[str], int, int]:
-        history, note = load_checkpoint(folder, trainer, identify(run, training, test))
+        history, note = load_checkpoint(folder, trainer, identify(run, training, test), read_history)
         notes = [note]
         repeated = again or (folder / REPLACED_RESULT).exists()  # which stays until the repetition has a result
         untouched = (trainer.epoch, trainer.step) == (0, 0)
@@ -202,7 +205,8 @@ def start_job(
             and (shorter := find_shorter_run(run, folder, checksums(training, test))) is not None
         ):
             try:
-                history, note = load_checkpoint(shorter.folder, trainer, identify(shorter.run, training, test))
+                own = identify(shorter.run, training, test)
+                history, note = load_checkpoint(shorter.folder, trainer, own, read_history)
                 notes += [note, f"continues from the {trainer.epoch} epochs in {shorter.folder}"]
             except InputError as error:  # which must not stop this run
                 notes.append(f"starts anew: {error}")
@@ -210,13 +214,7 @@ def start_job(
 
     history, notes, trainer.epoch, trainer.step = ranks.from_rank_0(load)
     ranks.copy_from_rank_0(trainer.state().values())
-    history = history or {"epochs": [], "stretches": []}
-    try:
-        _, epochs, stretches = read_progress(run.as_dict(), history["epochs"], history["stretches"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"the checkpoints in {folder} hold a history that can't be read ({error}); remove them to start anew"
-        ) from None
+    _, epochs, stretches = read_history(history or {"epochs": [], "stretches": []})
     notes += advise_before(training, trainer)
     if others := sum(stretch.epochs for stretch in find_other_code(stretches, run.spec)):
         notes.append(f"{others} of its epochs were computed by a different version of the code")

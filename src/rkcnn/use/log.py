@@ -66,6 +66,8 @@ def log_runs(
         raise InputError(f"`output={output}` given with mlflow; say where it keeps runs by MLFLOW_TRACKING_URI")
     if to == "tensorboard" and project is not None:
         raise InputError(f"`project={project}` given with tensorboard, which has none; name a folder with `output=...`")
+    if output is not None and not is_unicode(str(output.absolute())):  # a current folder may have such a name too
+        raise InputError(f"{output} has bytes that are no UTF-8, which {to} can't write to; name another `output=...`")
     records, unreadable = select_results(paths)
     for error in unreadable:
         if on_damaged is None:
