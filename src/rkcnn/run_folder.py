@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,6 +51,14 @@ def find_begun_folders(top: Path) -> list[Path]:
     """Return every folder below `top` that holds a checkpoint and no result, sorted by name."""
     folders = sorted({path.parent for path in top.rglob(f"{_CHECKPOINT}*.json")})
     return [folder for folder in folders if not (folder / RESULT).exists()]
+
+
+def find_named(top: Path, name: str) -> list[Path]:
+    """Return everything of that name below `top`, sorted: also a folder, and a link that leads nowhere.
+
+    `Path.rglob` leaves out such links, so that a record would be missing without a word.
+    """
+    return sorted(Path(folder, name) for folder, folders, files in os.walk(top) if name in files or name in folders)
 
 
 def is_checkpoint(name: str) -> bool:

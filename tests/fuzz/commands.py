@@ -138,7 +138,12 @@ class Laboratory:
         left = [*(self.folder / "cwd").iterdir(), *(self.folder / "temporary").iterdir()]
         violations = [f"left in the current folder or among temporary files: {path.name}" for path in left]
         violations += list_violations(outcome, partial(self.measure, case.command), size, place)
-        refused = outcome.code == 0 and case.reader in ALONE and self._is_refused(case)  # before the world is replaced
+        refused = (
+            outcome.code == 0
+            and case.reader in ALONE
+            and damaged.about != "missing"  # then nobody can know that it was there
+            and self._is_refused(case)  # before the world is replaced
+        )
         self._clean()
         if outcome.code == 0 and case.path:
             violations += list_silences(outcome, self.measure(case.command), refused)

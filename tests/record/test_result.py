@@ -180,12 +180,16 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_all_below_a_folder_also_past_a_bad_one(tmp_path: Path) -> None:
-    for name in ("b", "a/deep", "c"):
+    for name in ("b", "a/deep", "c", "link"):
         (tmp_path / name).mkdir(parents=True)
-        (tmp_path / name / "result.json").write_bytes(outcome().to_json() if name != "b" else b"{")
+        if name != "link":
+            (tmp_path / name / "result.json").write_bytes(outcome().to_json() if name != "b" else b"{")
+    (tmp_path / "link" / "result.json").symlink_to("result.json")  # to itself
+    (tmp_path / "folder" / "result.json").mkdir(parents=True)
     found = list(find_results(tmp_path))
-    assert [path.parent.relative_to(tmp_path).as_posix() for path, _ in found] == ["a/deep", "b", "c"]
-    assert [isinstance(result, Result) for _, result in found] == [True, False, True]
+    names = [path.parent.relative_to(tmp_path).as_posix() for path, _ in found]
+    assert names == ["a/deep", "b", "c", "folder", "link"]
+    assert [isinstance(result, Result) for _, result in found] == [True, False, True, False, False]
 
 
 def test_every_record_of_this_repository_can_be_read() -> None:

@@ -12,7 +12,7 @@ from rkcnn.error import InputError
 from rkcnn.json_file import SHORT, Kinds, check_fields, parse_json
 from rkcnn.record.result import LARGEST, SCHEMA
 from rkcnn.record.run import folder_name
-from rkcnn.run_folder import MEMORY
+from rkcnn.run_folder import MEMORY, find_named
 
 _FIELDS: Kinds = {
     **dict.fromkeys(("spec", "data", "counted", "gpu", "source"), str),
@@ -82,7 +82,7 @@ def _check_values(record: Memory) -> None:
 
 def find_memories(folder: Path) -> Iterator[tuple[Path, Memory | InputError]]:
     """Yield every record file below a folder, sorted by name, with its record or the reason why it can't be read."""
-    for path in sorted(folder.rglob(MEMORY)):
+    for path in find_named(folder, MEMORY):
         try:
             yield path, read_memory(path)
         except InputError as error:

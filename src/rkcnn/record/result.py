@@ -15,7 +15,7 @@ from rkcnn.fit.epoch import TrainingEpoch
 from rkcnn.json_file import LONG, Kinds, check_fields, parse_json
 from rkcnn.record.run import Run, read_run
 from rkcnn.record.source import Source, is_current_code
-from rkcnn.run_folder import RESULT
+from rkcnn.run_folder import RESULT, find_named
 
 SCHEMA = 2  # the version of the file's shape; a file of another version is not read
 LARGEST = 1e18  # of any count or time; a larger one can't be right
@@ -212,7 +212,7 @@ def _check_origin(result: Result) -> None:
 
 def find_results(folder: Path) -> Iterator[tuple[Path, Result | InputError]]:
     """Yield every result file below a folder, sorted by name, with its result or the reason why it can't be read."""
-    for path in sorted(folder.rglob(RESULT)):
+    for path in find_named(folder, RESULT):
         try:
             yield path, read_result(path)
         except InputError as error:
