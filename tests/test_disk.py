@@ -61,6 +61,10 @@ def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
     assert read_file(path, 5) == read_file(tmp_path / "link", 5) == b"12345"
     with pytest.raises(InputError, match=r"file: can't be read \(it has more than 4 bytes"):
         read_file(path, 4)
+    (tmp_path / "lost").symlink_to(tmp_path / "nothing")
+    with pytest.raises(InputError, match="it is a link to a file that doesn't exist") as caught:
+        read_file(tmp_path / "lost", 10)
+    assert not isinstance(caught.value, MissingFile)
     with pytest.raises(MissingFile, match="there is no such file"):
         read_file(tmp_path / "missing", 4)
     with pytest.raises(InputError, match="more than 100 bytes"):  # its size on the disk is 0

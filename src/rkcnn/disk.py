@@ -74,6 +74,8 @@ def open_file(path: Path) -> BufferedReader:
         _refuse_unless_regular(path, path.stat().st_mode)  # before it is opened, which has effects on some devices
         file = os.open(path, os.O_RDONLY | _NO_WAIT | _BINARY)
     except (FileNotFoundError, NotADirectoryError):  # the second where a parent is a file
+        if path.is_symlink():
+            raise InputError(f"{path}: can't be read (it is a link to a file that doesn't exist)") from None
         raise MissingFile(f"{path}: can't be read (there is no such file)") from None
     except InputError:
         raise
