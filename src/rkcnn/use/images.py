@@ -34,6 +34,7 @@ def load_images(
     split: float | None = None,
     skip_bad: bool = False,
     keys: str | None = None,
+    channels: Literal[1, 3] | None = None,
     progress: bool = True,
 ) -> tuple[Images, Images]:
     """Return the training images and the test images of a data set.
@@ -47,19 +48,23 @@ def load_images(
     skip_bad   leave out a folder's images that can't be read, instead of refusing the folder
     keys       the names that an .npz file has for its arrays, as in "x_train=pictures,y_train=kinds"; without it
                x_train, y_train, x_test, y_test and classes, or MedMNIST's train_images, train_labels, test_images, ...
+    channels   1 makes the images of a folder or file grey, 3 gives them three channels; without it there is one channel
+               if every image is grey, and otherwise three
     progress   print how far a download is, on standard error
 
     A published data set is downloaded and checked when it is first used. Arrays get a name made from their content,
     and are normalised by the mean and standard deviation of the training pixels.
     """
     if isinstance(data, str):
-        own = OwnOptions(size, split, skip_bad, keys=keys)
+        own = OwnOptions(size, split, skip_bad, keys=keys, channels=channels)
         return load_data_set(data, own=own, progress=Progress(sys.stderr if progress else None))
     if not isinstance(data, (tuple, list)) or len(data) != 2:
         raise InputError(f"data of type {type(data).__name__} given; give {FORMS}")
     given = "Images" if isinstance(data[0], Images) else "arrays"
     if size is not None:
         raise InputError(f"`size={size}` given with {given}, which are not resized; leave it out")
+    if channels is not None:
+        raise InputError(f"`channels={channels}` given with {given}, which are not converted; leave it out")
     if keys is not None:
         raise InputError(f"`keys={keys}` given with {given}; it names the arrays of an .npz file, so leave it out")
     first, second = data

@@ -105,7 +105,7 @@ class Classifier:
     ) -> list[Prediction]:
         """Return what the network says about each picture: its most probable classes with their probabilities.
 
-        pictures   a file (PNG, JPEG or WebP), a folder, which is searched with its subfolders, the bytes of a file, a
+        pictures   a file (PNG, JPEG, WebP or BMP), a folder, which is searched with its subfolders, the bytes of a file, a
                    Pillow image, a uint8 array (height, width) or (height, width, channels), several of these as
                    (N, height, width, channels), or a list of any of them; a tensor has its channels first
         top        how many classes are named

@@ -60,6 +60,7 @@ def train(
     split: float | None = None,
     skip_bad: bool = False,
     keys: str | None = None,
+    channels: Literal[1, 3] | None = None,
     validation: int = 0,
     out: str | Path = "runs",
     device: str = "auto",
@@ -86,7 +87,7 @@ def train(
     head_only, weigh_classes
                train the classifier alone, and leave all other weights as `init_from` has them; weigh each image by
                1 / (images of its class), for classes of unequal size
-    size, split, skip_bad, keys
+    size, split, skip_bad, keys, channels
                how your own images are read; see `rkcnn.load_images`
     validation hold out so many training images and measure errors on them; the test images are then not used
     device     cpu, cuda, cuda:N, or auto: a GPU if there is one
@@ -116,7 +117,9 @@ def train(
     given = check_changes({name: value for name, value in changes.items() if value is not None})
     start = Path(init_from) if init_from is not None else None
     size = size if size is not None else size_of(start, data)
-    training, test = load_images(data, size=size, split=split, skip_bad=skip_bad, keys=keys, progress=progress)
+    training, test = load_images(
+        data, size=size, split=split, skip_bad=skip_bad, keys=keys, channels=channels, progress=progress
+    )
     if validation:
         training, test = training.split(validation)
     chosen = choose(Settings(network, recipe, given, start), training, test)
