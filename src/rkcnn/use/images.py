@@ -19,7 +19,7 @@ from rkcnn.data.progress import Progress
 from rkcnn.error import InputError
 
 Array = np.ndarray[Any, Any] | Tensor
-Labelled = tuple[Array, Array]
+Labelled = tuple[Array, Array | list[int]]
 """Pixels and labels: uint8 of shape (N, height, width), or with 1 or 3 channels last or second; and whole numbers."""
 Data = str | Labelled | tuple[Labelled, Labelled] | tuple[Images, Images]
 """The name of a data set, arrays (x, y), ((x_train, y_train), (x_test, y_test)), or the `Images` of both sets."""
@@ -143,7 +143,12 @@ def _statistics(pixels: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _read_arrays(given: Any, which: str) -> tuple[Tensor, Tensor]:
-    """Check (pixels, labels) and return them as uint8 (N, C, H, W) and int64 (N,)."""
+    """Check (pixels, labels) and return them as uint8 (N, C, H, W) and int64 (N,); labels may be a list."""
+    if len(given) == 2 and isinstance(given[0], (np.ndarray, Tensor)) and isinstance(given[1], (list, tuple)):
+        try:
+            given = given[0], np.array(given[1])
+        except ValueError:
+            raise InputError(f"the {which} labels are lists of several lengths; give a number for each image") from None
     if len(given) != 2 or not all(isinstance(array, (np.ndarray, Tensor)) for array in given):
         kinds = ", ".join(type(array).__name__ for array in given)
         raise InputError(f"the {which} images are ({kinds}); give two arrays, pixels and labels")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import fields
 from numbers import Integral, Real
@@ -11,6 +12,7 @@ from typing import Any, Literal, TypedDict, Unpack
 from rkcnn.error import InputError, did_you_mean
 from rkcnn.fit.recipe import Recipe, find_recipe
 from rkcnn.record.run import Run
+from rkcnn.run.advice import advise_labels
 from rkcnn.run.observer import Observer
 from rkcnn.run.settings import Settings, choose, name_of, size_of
 from rkcnn.run.side_by_side import Execution, train_side_by_side
@@ -124,6 +126,9 @@ def train(
         training, test = training.split(validation)
     chosen = choose(Settings(network, recipe, given, start), training, test)
     run = Run(name_of(training, test), chosen.network, chosen.recipe, int(seed))
+    if observer is None and not progress:  # otherwise they are told of it with the run's other notes
+        for note in advise_labels(chosen.training):
+            warnings.warn(f"{chosen.training.name}: {note}", stacklevel=2)
     execution = Execution(Path(out), device, engine, again, init_from=start)
     watching = observer or (PrintedProgress() if progress else Observer())
     try:
