@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from rkcnn.data import own_images
-from rkcnn.data.load import load_data_set
+from rkcnn.data.load import load_data_set, load_test_images
 from rkcnn.data.options import OwnOptions
 from rkcnn.data.progress import Progress
 from rkcnn.data.read.folder import read_folder
@@ -105,6 +105,85 @@ def test_only_grey_pictures_have_one_channel(tmp_path: Path) -> None:
             (tmp_path / "grey" / part / name).mkdir(parents=True)
             Image.new("L", (8, 8), 50).save(tmp_path / "grey" / part / name / "x.png")
     assert load_data_set(f"folder:{tmp_path / 'grey'}")[0].pixels.shape == (2, 1, 32, 32)
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "P", "RGB"])
+def test_one_grey_picture_in_a_file_for_colours_changes_nothing(mode: str, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / "grey" / name).mkdir(parents=True)
+        for number in range(3):
+            Image.new("L", (8, 8), 50 * number).save(tmp_path / "grey" / name / f"{number}.png")
+    Image.new("L", (8, 8), 70).convert(mode).save(tmp_path / "grey" / "a" / "3.png")
+    data, own = f"folder:{tmp_path / 'grey'}", OwnOptions(size=8, split=0.5)
+    train, test = load_data_set(data, own=own)
+    assert train.pixels.shape[1:] == (1, 8, 8)
+    assert {*train.pixels[:, 0, 4, 4].tolist(), *test.pixels[:, 0, 4, 4].tolist()} == {0, 50, 70, 100}
+    Image.new("RGB", (8, 8), (70, 0, 0)).save(tmp_path / "grey" / "a" / "3.png")
+    assert load_data_set(data, own=own)[0].pixels.shape[1:] == (3, 8, 8)
+
+
+def test_the_channels_are_a_choice(folder: Path, tmp_path: Path) -> None:
+    data, decoded = f"folder:{folder}", tmp_path / "data" / "decoded"
+    grey, _ = load_data_set(data, own=OwnOptions(channels=1))
+    colour, _ = load_data_set(data)
+    assert (grey.pixels.shape[1], colour.pixels.shape[1], grey.own.channels, colour.own.channels) == (1, 3, 1, None)
+    expected = [Image.fromarray(each.permute(1, 2, 0).numpy()).convert("L") for each in colour.pixels]
+    assert (grey.pixels[:, 0].numpy() == np.stack([np.asarray(each) for each in expected])).all()
+    assert load_data_set(data, own=OwnOptions(channels=3))[0].pixels_sha256 == colour.pixels_sha256
+    assert len(list(decoded.glob("own-*"))) == 2, "what has three channels is not decoded again"
+
+
+def test_channels_of_an_npz(tmp_path: Path) -> None:
+    grey = np.random.RandomState(0).randint(0, 256, (6, 8, 8), np.uint8)
+    labels = np.arange(6) % 2
+    np.savez(tmp_path / "grey.npz", x_train=np.stack([grey] * 3, 3), y_train=labels, x_test=grey, y_test=labels)
+    train, test = load_data_set(f"npz:{tmp_path / 'grey.npz'}")
+    assert (train.pixels[:, 0].numpy() == grey).all()
+    assert train.pixels.shape == test.pixels.shape == (6, 1, 8, 8)
+    train, _ = load_data_set(f"npz:{tmp_path / 'grey.npz'}", own=OwnOptions(channels=3))
+    train.check()
+    assert (train.pixels.numpy() == grey[:, None]).all()
+    assert train.pixels.shape == (6, 3, 8, 8)
+
+
+def test_all_images_can_be_test_images(folder: Path, tmp_path: Path) -> None:
+    said = io.StringIO()
+    flat = f"folder:{folder / 'train'}"
+    picture(folder / "train" / "eel" / "1.png", (0, 0, 0))  # one image alone, which no split can have
+    for _ in range(2):  # decoded, and from the decoded copy
+        test = load_test_images(flat, progress=Progress(said))
+        assert (len(test), test.part, test.labels.tolist()) == (9, "test", [0] * 4 + [1] * 4 + [2])
+        assert (
+            said.getvalue().splitlines()[-1]
+            == f"{flat} has no test set of its own: all of its 9 images are test images"
+        )
+    test.check()
+    with pytest.raises(InputError, match="has no test set of its own; state the share"):
+        load_data_set(flat)
+    os.unlink(folder / "train" / "eel" / "1.png")
+    os.rmdir(folder / "train" / "eel")
+    assert len(load_test_images(flat, own=OwnOptions(split=0.25))) == 2
+    assert len(load_test_images(f"folder:{folder}")) == 1
+    np.savez(tmp_path / "a.npz", x_train=np.zeros((4, 9, 9), np.uint8), y_train=np.arange(4) % 2)
+    assert len(load_test_images(f"npz:{tmp_path / 'a.npz'}")) == 4
+    assert len(load_test_images("mnist-mini")) == 2000
+
+
+def test_what_was_left_out_is_said_every_time(folder: Path) -> None:
+    cat = folder / "train" / "cat"
+    for number in range(7):
+        (cat / f"bad{number}.png").write_text("hello")
+    (cat / "notes.txt").touch()
+    told = []
+    for _ in range(3):
+        said = io.StringIO()
+        load_data_set(f"folder:{folder}", own=OwnOptions(skip_bad=True), progress=Progress(said))
+        told.append(said.getvalue())
+    assert told[0].count("left out: ") == 7
+    assert told[1] == told[2]
+    assert told[1].count("bad") == 5
+    assert "left out: 2 more files that can't be read" in told[1]
+    assert all(f"{folder / 'train'}: left out 1 file of other types (.txt 1)" in each for each in told)
 
 
 def test_a_bad_file_is_named_and_skipped_only_if_told(folder: Path, tmp_path: Path) -> None:

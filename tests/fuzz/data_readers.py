@@ -102,6 +102,8 @@ READERS: dict[str, tuple[bytes, Callable[[BinaryIO], list[LabelledPixels]]]] = {
     "palette": (_saved(lambda o: Image.fromarray(PICTURE).convert("P").save(o, "PNG")), _read_picture),
     "jpeg": (_saved(lambda o: Image.fromarray(PICTURE).save(o, "JPEG")), _read_picture),
     "webp": (_saved(lambda o: Image.fromarray(PICTURE).save(o, "WEBP")), _read_picture),
+    "bmp": (_saved(lambda o: Image.fromarray(PICTURE).save(o, "BMP")), _read_picture),
+    "bmp palette": (_saved(lambda o: Image.fromarray(PICTURE).convert("P").save(o, "BMP")), _read_picture),
     "npz": (_saved(lambda o: np.savez(o, **NPZ)), _read_npz),
     "npz packed": (_saved(lambda o: np.savez_compressed(o, **NPZ)), _read_npz),
     "tar": (_tar(), _read_tar),

@@ -64,6 +64,7 @@ def test_a_recipe_that_is_gone_keeps_its_name() -> None:
         ("mnist", {"validation": 50}, "mnist~validation-50"),
         ("folder:photos", {"size": 64, "split": 0.2}, "folder:photos~size-64~split-0.2"),
         ("npz:a.npz", {"split": 1e-05, "validation": 5}, "npz:a.npz~split-1e-05~validation-5"),
+        ("folder:a", {"size": 8, "split": 0.5, "channels": 1}, "folder:a~size-8~channels-1~split-0.5"),
         ("folder:a~size-3", {"size": 32}, "folder:a~size-3~size-32"),
     ],
 )

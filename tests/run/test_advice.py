@@ -31,7 +31,9 @@ def test_few_steps_and_missing_classes_are_said_before() -> None:
     assert advise_before(images, long) == []
     kept = images.labels > 0
     (said,) = advise_before(replace(images, pixels=images.pixels[kept], labels=images.labels[kept]), long)
-    assert said == "no training image is of class 0: labels are counted from 0, and yours seem to begin at 1"
+    assert said == (
+        "no training image is of class 0: if your classes begin at 1, subtract 1 from the labels, as in y - 1"
+    )
     (said,) = advise_before(replace(images, labels=torch.full_like(images.labels, 9)), long)
     assert said == "no training image is of class 0, 1, 2, 3, 4, ..."
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -82,6 +83,33 @@ def test_an_option_that_is_given_leaves_the_others_as_recorded(tmp_path: Path) -
     (tmp_path / "photos" / "a" / "bad.png").unlink()
     other = (tmp_path / "photos").rename(tmp_path / "others")
     assert evaluate(result, f"folder:{other}", split=0.4).images == 8, "resized to the size of the network"
+    assert evaluate(result, f"folder:{other}").images == 20, "all of another folder"
+    assert evaluate(result, f"folder:{tmp_path / 'others' / '..' / 'others'}").images == 20
+
+
+def test_other_images_are_read_as_the_network_takes_them(
+    trained: TrainingResult, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in "07":  # two of its ten classes, one image of the last, in colours
+        (tmp_path / "some" / name).mkdir(parents=True)
+        for number in range(1 if name == "7" else 3):
+            Image.new("RGB", (20, 20), (200, 10 * number, 0)).save(tmp_path / "some" / name / f"{number}.png")
+    found = evaluate(trained, f"folder:{tmp_path / 'some'}")
+    assert [sum(row) for row in found.confusion] == [3, 0, 0, 0, 0, 0, 0, 1, 0, 0]
+    assert "some has no test set of its own: all of its 4 images are test images" in capsys.readouterr().err
+
+
+def test_a_record_without_channels_keeps_its_meaning(tmp_path: Path) -> None:
+    pixels = np.random.RandomState(0).randint(0, 256, (20, 12, 12, 1), np.uint8)
+    np.savez(tmp_path / "grey.npz", x_train=pixels.repeat(3, 3), y_train=np.arange(20) % 2)
+    data, settings = f"npz:{tmp_path / 'grey.npz'}", {"split": 0.5, "epochs": 1, "batch": 5, "progress": False}
+    result = train("ResNet@k=4", data, channels=3, out=tmp_path / "runs", **settings)  # type: ignore[arg-type]
+    facts = json.loads((result.folder / "result.json").read_text())
+    del facts["data"]["own"]["channels"]
+    facts["run"]["data"] = f"{data}~split-0.5"
+    (result.folder / "result.json").write_text(json.dumps(facts))
+    assert evaluate(result.folder).error == result.error
+    assert evaluate(result.folder, data).error == result.error
 
 
 def test_another_solver_and_corrupted_images(arrays: Arrays, trained: TrainingResult, tmp_path: Path) -> None:
@@ -106,7 +134,8 @@ def test_images_are_told_by_their_checksum(trained: TrainingResult, arrays: Arra
     assert was_tested_with(replace(record, data={}), training)  # an old record without checksums
 
 
-def test_a_set_is_told_by_its_name(trained: TrainingResult) -> None:
+def test_a_set_is_told_by_its_name(trained: TrainingResult, tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
     record = read_result(trained.folder / "result.json")
     for data, name, same in (
         ("mnist", "mnist", True),
@@ -114,6 +143,9 @@ def test_a_set_is_told_by_its_name(trained: TrainingResult) -> None:
         ("folder:~/photos~size-32", "folder:~/photos", True),
         ("mnist-mini", "mnist", False),
         ("mnist", "mnist~validation-20", False),
+        (f"folder:{tmp_path}/photos~size-32", f"folder:{tmp_path}/photos/../photos/", True),
+        (f"folder:{tmp_path}/photos~size-32", f"folder:{tmp_path}", False),
+        (f"folder:{tmp_path}/photos~size-32", "folder:a\0b", False),
     ):
         assert is_set_of(replace(record, run=replace(record.run, data=data)), name) is same
 

@@ -102,6 +102,7 @@ def test_arrays_and_a_file_of_them_have_the_same_test_images(arrays: Arrays, tmp
 def test_labels_may_be_a_column(arrays: Arrays) -> None:
     (x, y), test = arrays
     assert load_images(((x, y[:, None]), test))[0].labels.tolist() == y.tolist()
+    assert load_images(((x, y.tolist()), test))[0].labels.tolist() == y.tolist()
 
 
 def test_labels_of_another_byte_order_are_taken(arrays: Arrays) -> None:
@@ -155,6 +156,7 @@ X, Y = np.zeros((4, 5, 5), np.uint8), np.arange(4)
         (((X.reshape(4, 25), Y), (X, Y)), {}, r"of shape \(4, 25\)"),
         (((X[:0], Y[:0]), (X, Y)), {}, r"of shape \(0, 5, 5\)"),
         (((np.zeros((4, 2, 5, 5), np.uint8), Y), (X, Y)), {}, "with 1 or 3 channels"),
+        (((X, [[0], [1, 2]]), (X, Y)), {}, "labels are lists of several lengths"),
         (((X, Y[:3]), (X, Y)), {}, "4 images need 4 whole numbers"),
         (((X, Y / 2), (X, Y)), {}, "need 4 whole numbers"),
         (((X, Y - 1), (X, Y)), {}, "labels begin at -1; classes are counted from 0"),

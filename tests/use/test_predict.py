@@ -107,7 +107,10 @@ def test_what_is_no_picture_gets_one_sentence(trained: TrainingResult, tmp_path:
     for given, says in (
         ([], "no picture given; give files, folders"),
         (3, "a picture of type int given"),
-        (np.zeros((2, 2)), r"pictures as float64 of shape \(2, 2\) given; .* for fractions from 0 to 1"),
+        (
+            np.zeros((2, 2)),
+            r"float64 of shape \(2, 2\) .* \(N, channels, height, width\) .* for fractions from 0 to 1",
+        ),
         (np.zeros((2, 8, 8, 5), np.uint8), "with 1 or 3 channels"),
         (np.zeros((0, 8), np.uint8), "with 1 or 3 channels"),
         (tmp_path, "is a folder with no picture"),

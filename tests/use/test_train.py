@@ -164,6 +164,12 @@ def test_it_says_what_is_likely_wrong(arrays: Arrays, tmp_path: Path, capsys: py
     (x, y), (x_test, y_test) = arrays
     train("ResNet@k=4", ((x, y + 1), (x_test, y_test + 1)), epochs=1, lr=0.0, batch=50, out=tmp_path)
     out = capsys.readouterr().out
-    assert "no training image is of class 0: labels are counted from 0, and yours seem to begin at 1" in out
+    assert "no training image is of class 0: if your classes begin at 1, subtract 1 from the labels, as in y - 1" in out
     assert "4 steps is little to learn from: `epochs=75` would make 300" in out
     assert "this is about chance: always giving the same class errs in" in out
+
+
+def test_labels_that_begin_at_1_are_warned_of(tmp_path: Path) -> None:
+    pixels, labels = np.random.RandomState(0).randint(0, 256, (24, 12, 12), np.uint8), (np.arange(24) % 2 + 1).tolist()
+    with pytest.warns(UserWarning, match=r"no training image is of class 0: .* subtract 1 from the labels"):
+        train("ResNet@k=4", (pixels, labels), split=0.5, epochs=1, batch=6, out=tmp_path, progress=False)

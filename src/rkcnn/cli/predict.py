@@ -39,7 +39,8 @@ def predict(
     run
         A run's folder, or a weights.safetensors.
     pictures
-        Files (PNG, JPEG or WebP), folders, which are searched with their subfolders, or - for a file on standard input.
+        Files (PNG, JPEG, WebP or BMP), folders, which are searched with their subfolders, or - for a file on standard
+        input.
     top
         How many classes are named.
     invert

@@ -14,7 +14,7 @@ import math
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -62,6 +62,7 @@ class SetDescription:
     verified: bool
     source: str
     fingerprint: str = ""  # of own and unverified images: their files' names, sizes and times when they were read
+    notes: list[str] = field(default_factory=list)  # what is said whenever own images are used: what was left out
     format: int = FORMAT
 
 
@@ -106,19 +107,22 @@ def clear_leftovers(root: Path, owner: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def read_description(folder: Path) -> SetDescription | None:
-    """Return the description of a decoded set; None if it is missing or damaged, or if a file is not complete."""
+def read_description(folder: Path, needed: Set[str] = frozenset({"train", "test"})) -> SetDescription | None:
+    """Return the description of a decoded set; None if it is missing or damaged, or if a file is not complete.
+
+    `needed` are the parts that it must have.
+    """
     try:
         content: dict[str, Any] = read_json(folder / _DESCRIPTION, LONG)
         if content.get("format") != FORMAT:
             return None
         content["parts"] = {name: PartDescription(**part) for name, part in content["parts"].items()}
         description = SetDescription(**content)
-        if not all(isinstance(name, str) for name in (*description.classes, description.source)):
+        if not all(isinstance(name, str) for name in (*description.classes, description.source, *description.notes)):
             return None
         complete = (
             isinstance(description.classes, list)
-            and {"train", "test"} <= set(description.parts)
+            and needed <= set(description.parts)
             and all(_is_complete(folder, name, part) for name, part in description.parts.items())
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError):

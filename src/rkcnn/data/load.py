@@ -32,12 +32,11 @@ def load_data_set(
     sources, own, progress = sources or Sources(), own or OwnOptions(), progress or Progress()
     if name.startswith(PREFIXES):
         folder, description, own = decode_own_images(name, sources, own, progress)
-        means, deviations = description.parts["train"].mean, description.parts["train"].std
-        statistics = tuple(means), tuple(std or 1.0 for std in deviations)  # images of one flat colour have deviation 0
-        training, test = _open(name, folder, description, tuple(description.classes), statistics, coarse=False)
-        return replace(training, own=own), replace(test, own=own)
+        training, test = _open_own(name, folder, description, own)
+        return training, test
     data = find_set(name)
     options = {"size": own.size, "split": own.split, "skip_bad": own.skip_bad or None, "keys": own.keys}
+    options["channels"] = own.channels
     for option, given in options.items():
         if given is not None:
             raise InputError(
@@ -46,7 +45,33 @@ def load_data_set(
     if not data.decoded:
         return _load_bundled(data)
     folder, description = fetch_set(data, sources, progress)
-    return _open(data.name, folder, description, data.classes, (data.mean, data.std), data.coarse)
+    training, test = _open(data.name, folder, description, data.classes, (data.mean, data.std), data.coarse)
+    return training, test
+
+
+def load_test_images(
+    name: str, sources: Sources | None = None, own: OwnOptions | None = None, progress: Progress | None = None
+) -> Images:
+    """Return the test set of a name; see `load_data_set`.
+
+    A user's own images that have no test set, and for which no split is given, are all test images, and `progress` says
+    so.
+    """
+    sources, own, progress = sources or Sources(), own or OwnOptions(), progress or Progress()
+    if not name.startswith(PREFIXES):
+        return load_data_set(name, sources, own, progress)[1]
+    images = _open_own(name, *decode_own_images(name, sources, own, progress, whole=True))
+    if len(images) == 1:
+        progress.note(f"{name} has no test set of its own: all of its {len(images[0]):,} images are test images")
+    return images[-1]
+
+
+def _open_own(name: str, folder: Path, description: cache.SetDescription, own: OwnOptions) -> list[Images]:
+    """Return the decoded training and test set of a user's own images, or the test set if there is no other."""
+    measured = description.parts.get("train") or description.parts["test"]
+    statistics = tuple(measured.mean), tuple(std or 1.0 for std in measured.std)  # one flat colour has deviation 0
+    parts = _open(name, folder, description, tuple(description.classes), statistics, coarse=False)
+    return [replace(images, own=own) for images in parts]
 
 
 def _open(
@@ -56,16 +81,16 @@ def _open(
     classes: tuple[str, ...],
     statistics: tuple[tuple[float, ...], tuple[float, ...]],
     coarse: bool,
-) -> tuple[Images, Images]:
-    """Return the decoded training and test set, memory-mapped."""
+) -> list[Images]:
+    """Return the decoded training and test set, or the test set if there is no other, memory-mapped."""
     parts = []
-    for part in ("train", "test"):
+    for part in ("train", "test") if "train" in description.parts else ("test",):
         described = description.parts[part]
         pixels, labels = cache.open_part(folder, part, described.shape, coarse)
         tensors = torch.from_numpy(pixels), torch.from_numpy(labels)
         hashes = described.pixels, described.coarse if coarse else described.labels
         parts.append(Images(name, part, *tensors, classes, *statistics, description.verified, *hashes))
-    return parts[0], parts[1]
+    return parts
 
 
 def _load_bundled(data: DataSet) -> tuple[Images, Images]:

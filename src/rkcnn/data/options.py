@@ -62,6 +62,8 @@ class OwnOptions:
     """The most bytes that the decoded images may take."""
     keys: str | None = None
     """The names that an .npz has for its arrays, as in x_train=pictures,y_train=kinds."""
+    channels: Literal[1, 3] | None = None
+    """Make the images grey (1), or give them three channels (3); by default 1 if every image is grey, otherwise 3."""
 
     def __post_init__(self) -> None:
         if self.split is not None and not 0 < self.split < 1:
@@ -70,6 +72,8 @@ class OwnOptions:
             raise InputError(f"`size={self.size}` must be a number of pixels, or auto")
         if isinstance(self.size, int) and self.size < 1:
             raise InputError(f"`size={self.size}` must be 1 pixel or more")
+        if self.channels not in (None, 1, 3):
+            raise InputError(f"`channels={self.channels}` must be 1 (grey) or 3 (colour)")
         self.key_names()
 
     def key_names(self) -> dict[str, str]:
@@ -102,6 +106,7 @@ _OWN_KINDS: Kinds = {
     "skip_bad": bool,
     "max_bytes": int,
     "keys": (str, type(None)),
+    "channels": (int, type(None)),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,65 +17,110 @@ from rkcnn.data.cache import SetDescription
 from rkcnn.data.options import REMEDY, OwnOptions, Sources
 from rkcnn.data.progress import Progress
 from rkcnn.data.read.folder import ImageFiles, are_grey, find_images, measure_side, read_folder
-from rkcnn.data.read.labelled_pixels import LabelledPixels
+from rkcnn.data.read.labelled_pixels import LabelledPixels, convert_channels, is_grey
 from rkcnn.data.read.npz import read_npz
 from rkcnn.disk import lock_folder, open_file, writing_to
 from rkcnn.error import InputError
-from rkcnn.escape import is_unicode
+from rkcnn.escape import escape_text, is_unicode
 
 PREFIXES = ("folder:", "npz:")  # of the names of own images
 SPLIT_SEED = 20241  # of the permutation that sets a test set apart where there is none
 DEFAULT_SIZE = 32  # pixels
 AUTO_SIZES = range(16, 65, 8)  # that `size="auto"` chooses from
 MEASURED_FILES = 200  # whose headers `size="auto"` reads
+NAMED_FILES = 5  # that were left out, said again whenever the images are used; of more, how many
 
 
 def decode_own_images(
-    name: str, sources: Sources, own: OwnOptions, progress: Progress
+    name: str, sources: Sources, own: OwnOptions, progress: Progress, whole: bool = False
 ) -> tuple[Path, SetDescription, OwnOptions]:
     """Return the folder that holds the decoded images of `folder:PATH` or `npz:PATH`, and its description.
 
     Also returns the options with the size that was really used. Images are decoded again whenever a file was added,
-    removed or changed.
+    removed or changed. With `whole`, images that have no test set of their own and no split are a test set alone.
     """
     kind, _, given = name.partition(":")
     path = _resolve(kind, given)
-    found = _find_parts(path, own) if kind == "folder" else {}
+    found = _find_parts(path, own, whole, progress) if kind == "folder" else {}
     files = [file for part in found.values() for file, _ in part.files] if kind == "folder" else [path]
     own = replace(own, size=_choose_size(files, own) if kind == "folder" else None if own.size == "auto" else own.size)
-    options = os.fsencode(f"by class {kind} {path} {own.size} {own.split} {own.skip_bad} {own.keys}")
-    identity = hashlib.sha256(options).hexdigest()[:16]
-    fingerprint = _fingerprint(path, files)
+    wanted = _Wanted(kind, path, own, whole, _fingerprint(path, files))
     root = sources.folders()[0] / "decoded"
     damages: list[str] = []
-    if decoded := _find_decoded(sources, identity, fingerprint, damages):
+    if decoded := _find_decoded(sources, wanted, damages, progress):
         return *decoded, own
     for damage in damages:
         progress.note(f"{damage}; they are decoded again")
     with writing_to(root, REMEDY), lock_folder(root, REMEDY, name=".own.lock", on_wait=progress.note):
-        if decoded := _find_decoded(sources, identity, fingerprint, []):  # by the process that held the lock
+        if decoded := _find_decoded(sources, wanted, [], progress):  # by the process that held the lock
             return *decoded, own
         cache.clear_leftovers(root, "own")
         progress.note(f"reading {path}")
-        classes, parts = _read_folder(path, found, own, progress) if kind == "folder" else _read_npz(path, own)
+        notes: list[str] = []
+        if kind == "folder":
+            classes, parts = _read_folder(path, found, own, progress, notes)
+        else:
+            classes, parts = _read_npz(path, own, whole)
         folder, description = cache.write_parts(root, "own", parts, list(classes), str(path))
-        description.fingerprint = fingerprint
-        cache.move_into_place(folder, description, root / f"own-{identity}")
-    return root / f"own-{identity}", description, own
+        description.fingerprint, description.notes = wanted.fingerprint, notes
+        final = root / wanted.name(own.channels, whole="train" not in description.parts)
+        cache.move_into_place(folder, description, final)
+    return final, description, own
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """Which decoded images are looked for."""
+
+    kind: str
+    path: Path
+    own: OwnOptions
+    whole: bool  # a test set alone will do
+    fingerprint: str
+
+    def name(self, channels: int | None, whole: bool) -> str:
+        """Return the name of the folder of images that were decoded with these options."""
+        own = self.own
+        chosen = f"{own.size} {own.split} {own.skip_bad} {own.keys} {channels} {'whole' if whole else ''}"
+        options = os.fsencode(f"by pixels {self.kind} {self.path} {chosen}")
+        return f"own-{hashlib.sha256(options).hexdigest()[:16]}"
+
+    def names(self) -> dict[str, bool]:
+        """Return the names that the images may have, and whether they are a test set alone.
+
+        Images that were read without a number of channels will do too, if they have as many as are wanted.
+        """
+        channels = dict.fromkeys((self.own.channels, None))
+        return {self.name(each, whole): whole for each in channels for whole in ((False, True)[: 1 + self.whole])}
+
+    def fits(self, description: SetDescription, whole: bool) -> bool:
+        channels = {part.shape[3] for part in description.parts.values()}
+        return (
+            description.fingerprint == self.fingerprint
+            and not description.verified
+            and ("train" in description.parts) is not whole
+            and (self.own.channels is None or channels == {self.own.channels})
+        )
 
 
 def _find_decoded(
-    sources: Sources, identity: str, fingerprint: str, damages: list[str]
+    sources: Sources, wanted: _Wanted, damages: list[str], progress: Progress
 ) -> tuple[Path, SetDescription] | None:
-    """Return the first decoded copy with the content that was decoded; what is wrong with others joins `damages`."""
+    """Return the first decoded copy with the content that was decoded; what is wrong with others joins `damages`.
+
+    Which files were left out of it is said again.
+    """
     for folder in sources.folders():
-        path = folder / "decoded" / f"own-{identity}"
-        description = cache.read_description(path)
-        if description and description.fingerprint == fingerprint and not description.verified:
-            damage = cache.find_damage(path, description)
-            if not damage:
-                return path, description
-            damages.append(damage)
+        for name, whole in wanted.names().items():
+            path = folder / "decoded" / name
+            description = cache.read_description(path, {"test"})
+            if description and wanted.fits(description, whole):
+                damage = cache.find_damage(path, description)
+                if not damage:
+                    for note in description.notes:
+                        progress.note(note)
+                    return path, description
+                damages.append(damage)
     return None
 
 
@@ -95,14 +140,24 @@ def _resolve(kind: str, given: str) -> Path:
     return path
 
 
-def _find_parts(path: Path, own: OwnOptions) -> dict[str, ImageFiles]:
-    """Return the image files of train and test, from folders of these names or by `split`."""
+def is_same_place(name: str, other: str) -> bool:
+    """Return whether two names of own images, `folder:PATH` or `npz:PATH`, mean one folder or file that exists."""
+    if not name.startswith(PREFIXES) or name.partition(":")[0] != other.partition(":")[0]:
+        return False
+    try:
+        return len({_resolve(kind, given) for kind, _, given in (name.partition(":"), other.partition(":"))}) == 1
+    except InputError:
+        return False
+
+
+def _find_parts(path: Path, own: OwnOptions, whole: bool, progress: Progress) -> dict[str, ImageFiles]:
+    """Return the image files of train and test, from folders of these names or by `split`; with `whole`, or of test."""
     test = next((path / name for name in ("test", "val") if (path / name).is_dir()), None)
     if own.keys is not None:
         raise InputError(f"`keys={own.keys}` given with a folder; it names the arrays of an .npz file")
     if (path / "train").is_dir() and test is not None:
         _refuse_split(path, own)
-        training, testing = find_images(path / "train"), find_images(test)
+        training, testing = find_images(path / "train", progress.note), find_images(test, progress.note)
         unknown = sorted(set(testing.classes) - set(training.classes))
         if unknown:
             raise InputError(f"{test}: class {unknown[0]} is not in {path / 'train'}, and must be")
@@ -111,7 +166,9 @@ def _find_parts(path: Path, own: OwnOptions) -> dict[str, ImageFiles]:
         return {"train": training, "test": ImageFiles(training.classes, files)}
     if (path / "train").is_dir() or test is not None:
         raise InputError(f"{path}: needs train/ and test/ (or val/) both, or the classes alone with `split=0.2`")
-    images = find_images(path)
+    images = find_images(path, progress.note)
+    if whole and own.split is None:
+        return {"test": images}
     in_test = choose_share(np.array([label for _, label in images.files]), images.classes, own.split, str(path))
     return {
         name: ImageFiles(images.classes, tuple(images.files[index] for index in np.flatnonzero(chosen)))
@@ -120,22 +177,25 @@ def _find_parts(path: Path, own: OwnOptions) -> dict[str, ImageFiles]:
 
 
 def _read_folder(
-    path: Path, found: dict[str, ImageFiles], own: OwnOptions, progress: Progress
+    path: Path, found: dict[str, ImageFiles], own: OwnOptions, progress: Progress, notes: list[str]
 ) -> tuple[tuple[str, ...], Iterator[tuple[str, LabelledPixels]]]:
-    """Return the class names and an iterator over the decoded images of train and test."""
+    """Return the class names and an iterator over the decoded images of train and test.
+
+    At its end, which files were left out is in `notes`.
+    """
     assert isinstance(own.size, int)  # by `_choose_size`
     size = own.size
-    files = found["train"].files + found["test"].files
-    skipped: set[Path] = set()
+    files = tuple(file for part in found.values() for file in part.files)
+    skipped: dict[Path, str] = {}
 
     def on_bad(file: Path, error: InputError) -> None:
         if not own.skip_bad:
             raise InputError(f"{error}; `skip_bad=True` would leave it out")
         if file not in skipped:
-            progress.note(f"left out: {error}")
-        skipped.add(file)
+            skipped[file] = escape_text(f"left out: {error}")
+            progress.note(skipped[file])
 
-    channels = 1 if are_grey(files, own.max_bytes, on_bad) else 3
+    channels = own.channels or (1 if are_grey(files, size, own.max_bytes, on_bad) else 3)
     total = len(files) * size * size * channels
     if total > own.max_bytes:
         raise InputError(
@@ -144,7 +204,7 @@ def _read_folder(
         )
 
     def read() -> Iterator[tuple[str, LabelledPixels]]:
-        for name in ("train", "test"):
+        for name in found:
             count = 0
             for images in read_folder(found[name].files, size, channels, own.max_bytes, on_bad):
                 count += len(images.labels)
@@ -153,16 +213,23 @@ def _read_folder(
                 raise InputError(f"{path}: no image of the {name} set can be read")
         readable = {file.parent for file, _ in files if file not in skipped}
         emptied = sorted({file.parent for file in skipped} - readable)
+        said = list(skipped.values())
+        notes.extend(said[:NAMED_FILES])
+        if len(said) > NAMED_FILES:
+            notes.append(f"left out: {len(said) - NAMED_FILES} more files that can't be read")
         if emptied:
             raise InputError(
                 f"{emptied[0]}: is a class of which no image can be read; repair some or remove the folder"
             )
 
-    return found["train"].classes, read()
+    return found["test"].classes, read()
 
 
-def _read_npz(path: Path, own: OwnOptions) -> tuple[tuple[str, ...], Iterator[tuple[str, LabelledPixels]]]:
-    """Return the class names and the images of train and test, the latter by `split` if the file has none."""
+def _read_npz(path: Path, own: OwnOptions, whole: bool) -> tuple[tuple[str, ...], Iterator[tuple[str, LabelledPixels]]]:
+    """Return the class names and the images of train and test, the latter by `split` if the file has none.
+
+    With `whole` and neither, all images are of test.
+    """
     with open_file(path) as file:
         parts, classes = read_npz(file, str(path), own.max_bytes, own.key_names())
     if own.size is not None and parts["train"].pixels.shape[1:3] != (own.size, own.size):
@@ -170,16 +237,20 @@ def _read_npz(path: Path, own: OwnOptions) -> tuple[tuple[str, ...], Iterator[tu
             f"{path}: images are {parts['train'].pixels.shape[1:3]}, and an .npz is not resized; "
             f"leave `size={own.size}` out"
         )
-    if "test" not in parts:
+    if "test" not in parts and whole and own.split is None:
+        parts = {"test": parts["train"]}
+    elif "test" not in parts:
         images = parts["train"]
         in_test = choose_share(images.labels, classes, own.split, str(path))
         for name, chosen in (("train", ~in_test), ("test", in_test)):
             parts[name] = LabelledPixels(images.where, images.pixels[chosen], images.labels[chosen])
     else:
         _refuse_split(path, own)
-    if parts["train"].pixels.shape[1:] != parts["test"].pixels.shape[1:]:
+    if len({part.pixels.shape[1:3] for part in parts.values()}) > 1:
         raise InputError(f"{path}: training and test images differ in shape, and must not")
-    return classes, iter(parts.items())
+    channels = own.channels or (1 if all(is_grey(part.pixels) for part in parts.values()) else 3)
+    converted = ((name, replace(part, pixels=convert_channels(part.pixels, channels))) for name, part in parts.items())
+    return classes, converted
 
 
 def choose_share(

@@ -52,7 +52,7 @@ class Picture:
 
 
 def read_picture(path: Path, wanted: PictureFormat, invert: bool | None = None) -> Picture:
-    """Read a PNG, JPEG or WebP file; InputError if it can't be read.
+    """Read a PNG, JPEG, WebP or BMP file; InputError if it can't be read.
 
     `invert` says whether dark and light are exchanged; without it, whether that is needed is recognised.
     """
@@ -111,5 +111,5 @@ def _walk(folder: Path) -> Iterator[Path]:
 def read_bytes(content: bytes, name: str, wanted: PictureFormat, invert: bool | None = None) -> Picture:
     """Read a picture from the bytes of its file; see `read_picture`."""
     if not content:
-        raise InputError(f"{name}: there are no bytes; give those of a PNG, JPEG or WebP file")
+        raise InputError(f"{name}: there are no bytes; give those of a PNG, JPEG, WebP or BMP file")
     return read_stream(io.BytesIO(content), name, wanted, invert)

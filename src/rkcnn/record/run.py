@@ -77,13 +77,21 @@ def read_recipe(facts: dict[str, Any]) -> Recipe:
 _KINDS: Kinds = {"int": int, "float": (int, float), "bool": bool, "str": str, "tuple[int, ...]": (list, tuple)}
 
 
-def name_data(data_set: str, size: int | None = None, split: float | None = None, validation: int = 0) -> str:
+def name_data(
+    data_set: str,
+    size: int | None = None,
+    split: float | None = None,
+    validation: int = 0,
+    channels: int | None = None,
+) -> str:
     """Return the data name of a run: NAME, and what was chosen about its images, as in NAME~size-32~split-0.2."""
-    chosen = {"size": size, "split": split, "validation": validation or None}
+    chosen = {"size": size, "channels": channels, "split": split, "validation": validation or None}
     return data_set + "".join(f"~{name}-{value}" for name, value in chosen.items() if value is not None)
 
 
-_DATA_OPTIONS = re.compile(r"(~size-\d{1,18})?(~split-[\d.e-]+)?(~validation-(?P<validation>\d{1,18}))?\Z", re.ASCII)
+_DATA_OPTIONS = re.compile(
+    r"(~size-\d{1,18})?(~channels-[13])?(~split-[\d.e-]+)?(~validation-(?P<validation>\d{1,18}))?\Z", re.ASCII
+)
 
 
 def folder_name(part: str) -> str:

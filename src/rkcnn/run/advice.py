@@ -25,16 +25,22 @@ def advise_before(training: Images, trainer: Trainer) -> list[str]:
     """Return what is likely wrong with a run on a user's own images, before it starts."""
     if training.name in SETS:
         return []
-    found = []
-    counts = training.labels.bincount(minlength=len(training.classes)).tolist()
-    if missing := [name for name, count in zip(training.classes, counts, strict=True) if not count]:
-        few = ", ".join(missing[:5]) + ", ..." * (len(missing) > 5)
-        hint = ": labels are counted from 0, and yours seem to begin at 1" if missing == ["0"] else ""
-        found.append(f"no training image is of class {few}{hint}")
+    found = advise_labels(training)
     if (steps := trainer.steps * trainer.recipe.epochs) < FEWEST_STEPS:
         enough = -(-FEWEST_STEPS // trainer.steps)
         found.append(f"{_steps(steps)} is little to learn from: `epochs={enough}` would make {enough * trainer.steps}")
     return found
+
+
+def advise_labels(training: Images) -> list[str]:
+    """Return which classes no training image has, and what to do if the labels begin at 1."""
+    counts = training.labels.bincount(minlength=len(training.classes)).tolist()
+    missing = [name for name, count in zip(training.classes, counts, strict=True) if not count]
+    if not missing:
+        return []
+    few = ", ".join(missing[:5]) + ", ..." * (len(missing) > 5)
+    hint = ": if your classes begin at 1, subtract 1 from the labels, as in y - 1" if missing == ["0"] else ""
+    return [f"no training image is of class {few}{hint}"]
 
 
 def advise_after(result: Result) -> list[str]:

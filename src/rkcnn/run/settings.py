@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.data.images import Images
+from rkcnn.data.own_images import PREFIXES
 from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
 from rkcnn.evaluation.weights import NetworkDescription, read_weights
@@ -138,10 +139,10 @@ def name_of(training: Images, test: Images) -> str:
     name, count = training.name, len(test)
     size = training.own.size if isinstance(training.own.size, int) else None
     if test.name == name and (training.part, test.part) == ("train", "test"):
-        return name_data(name, size, training.own.split)
+        return name_data(name, size, training.own.split, channels=training.own.channels)
     held_out = (f"train without validation {count}", f"validation {count} of train")
     if test.name == name and (training.part, test.part) == held_out:
-        return name_data(name, size, training.own.split, count)
+        return name_data(name, size, training.own.split, count, training.own.channels)
     raise InputError(
         f"{name} ({training.part}) and {test.name} ({test.part}) given; give the training and the test images of one "
         "data set, or what split(N) of its training images returns"
@@ -179,9 +180,11 @@ def load_initial_weights(network: nn.Module, path: Path, checksum: str, classes:
 def _check_start(description: NetworkDescription, network: str | None, images: Images, path: Path) -> None:
     channels = images.pixels.shape[1]
     if description.channels != channels:
+        own = images.name.startswith(PREFIXES) and description.channels in (1, 3)
+        other = f", or read them with `channels={description.channels}`" if own else ""
         raise InputError(
             f"{path} holds a network for images of {description.channels} channel(s), and {images.name} has images of "
-            f"{channels}; start from a network that was trained on such images"
+            f"{channels}; start from a network that was trained on such images{other}"
         )
     if network is not None and (given := check_network(network, images)) != description.network:
         raise InputError(f"{given} given with the weights of {description.network}; leave the network's name out")

@@ -8,11 +8,13 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from rkcnn.data.images import Images
-from rkcnn.data.load import load_data_set
+from rkcnn.data.load import load_data_set, load_test_images
 from rkcnn.data.options import OwnOptions, Sources
+from rkcnn.data.own_images import PREFIXES, is_same_place
 from rkcnn.data.progress import Progress
 from rkcnn.error import InputError
 from rkcnn.evaluation.corruption import corrupt
@@ -45,8 +47,9 @@ def evaluate(
     data       the images to test with: a name as in `rkcnn.load_images` (its test images are used), arrays (x, y), or
                `Images`; without it, the images that the run was tested with
     size, split, skip_bad
-               as in `rkcnn.load_images`; an option that is not given is that of the run where the images are the run's,
-               and a folder of other images is resized to the size that the network was trained on
+               as in `rkcnn.load_images`; an option that is not given is that of the run where the images are the run's.
+               Other images of your own get the channels, and those of a folder the size, that the network was trained
+               on; all of them are test images if they have no test set and no split is given
     device     cpu, cuda, cuda:N, or auto: a GPU if there is one
     method, steps, tol
                solve the network's f by another method than in training, as in `rkcnn.solve`
@@ -100,10 +103,19 @@ def load_tested_images(
             "the run was tested with arrays, and its record doesn't hold them; evaluate it from Python with "
             "data=(x, y), or name a data set"
         )
-    training, images = load_data_set(name, sources, _override(result.data.get("own", {}), own), progress)
-    if held_out:
-        _, images = training.split(held_out)
-    if not was_tested_with(result, images):
+    known = result.data.get("own", {})
+    options = _override(known, own)
+    tried = [options]
+    if name.startswith(PREFIXES) and "channels" not in known and options.channels is None:
+        # before there was that option, grey images in files that can have colours were read with three channels
+        tried.append(replace(options, channels=3))
+    for each in tried:
+        training, images = load_data_set(name, sources, each, progress)
+        if held_out:
+            _, images = training.split(held_out)
+        if was_tested_with(result, images):
+            break
+    else:
         raise InputError(
             f"{name} is no longer what the run was tested with; give the `size=...`, `split=...` and `skip_bad=...` of "
             "its training or, if its files have changed, name the images to test with, as in `data=...`"
@@ -119,7 +131,7 @@ def was_tested_with(result: Result, images: Images) -> bool:
 
 def is_set_of(result: Result, name: str) -> bool:
     """Return whether a data set of that name is a run's; after a ~ the run's has what was chosen about its images."""
-    return f"{result.run.data}~".startswith(f"{name}~")
+    return f"{result.run.data}~".startswith(f"{name}~") or is_same_place(name, result.run.data_set)
 
 
 def load_other_images(
@@ -132,11 +144,22 @@ def load_other_images(
     """Load the test images of a data set that is named, with the options that `evaluate` describes."""
     result, (height, width) = classifier.result, classifier.size
     known: dict[str, Any] = {}
+    if name.startswith(PREFIXES) and len(classifier.mean) in (1, 3):
+        known["channels"] = len(classifier.mean)
     if result is not None and is_set_of(result, name):
-        known = result.data.get("own", {})
+        known |= {option: value for option, value in result.data.get("own", {}).items() if value is not None}
     elif name.startswith("folder:") and height == width:
-        known = {"size": height}
-    return load_data_set(name, sources, _override(known, own), progress)[1]
+        known["size"] = height
+    return _match_classes(load_test_images(name, sources, _override(known, own), progress), classifier.classes)
+
+
+def _match_classes(images: Images, classes: tuple[str, ...]) -> Images:
+    """Return images that have some of the network's classes alone, labelled as the network labels them."""
+    known = {name: label for label, name in enumerate(classes)}
+    if images.classes == classes or len(known) < len(classes) or not set(images.classes) <= set(known):
+        return images
+    labels = torch.tensor([known[name] for name in images.classes])[images.labels]
+    return replace(images, labels=labels, classes=classes)
 
 
 def _override(known: dict[str, Any], own: OwnOptions | None) -> OwnOptions:

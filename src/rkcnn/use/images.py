@@ -19,7 +19,7 @@ from rkcnn.data.progress import Progress
 from rkcnn.error import InputError
 
 Array = np.ndarray[Any, Any] | Tensor
-Labelled = tuple[Array, Array]
+Labelled = tuple[Array, Array | list[int]]
 """Pixels and labels: uint8 of shape (N, height, width), or with 1 or 3 channels last or second; and whole numbers."""
 Data = str | Labelled | tuple[Labelled, Labelled] | tuple[Images, Images]
 """The name of a data set, arrays (x, y), ((x_train, y_train), (x_test, y_test)), or the `Images` of both sets."""
@@ -34,6 +34,7 @@ def load_images(
     split: float | None = None,
     skip_bad: bool = False,
     keys: str | None = None,
+    channels: Literal[1, 3] | None = None,
     progress: bool = True,
 ) -> tuple[Images, Images]:
     """Return the training images and the test images of a data set.
@@ -47,19 +48,23 @@ def load_images(
     skip_bad   leave out a folder's images that can't be read, instead of refusing the folder
     keys       the names that an .npz file has for its arrays, as in "x_train=pictures,y_train=kinds"; without it
                x_train, y_train, x_test, y_test and classes, or MedMNIST's train_images, train_labels, test_images, ...
+    channels   1 makes the images of a folder or file grey, 3 gives them three channels; without it there is one channel
+               if every image is grey, and otherwise three
     progress   print how far a download is, on standard error
 
     A published data set is downloaded and checked when it is first used. Arrays get a name made from their content,
     and are normalised by the mean and standard deviation of the training pixels.
     """
     if isinstance(data, str):
-        own = OwnOptions(size, split, skip_bad, keys=keys)
+        own = OwnOptions(size, split, skip_bad, keys=keys, channels=channels)
         return load_data_set(data, own=own, progress=Progress(sys.stderr if progress else None))
     if not isinstance(data, (tuple, list)) or len(data) != 2:
         raise InputError(f"data of type {type(data).__name__} given; give {FORMS}")
     given = "Images" if isinstance(data[0], Images) else "arrays"
     if size is not None:
         raise InputError(f"`size={size}` given with {given}, which are not resized; leave it out")
+    if channels is not None:
+        raise InputError(f"`channels={channels}` given with {given}, which are not converted; leave it out")
     if keys is not None:
         raise InputError(f"`keys={keys}` given with {given}; it names the arrays of an .npz file, so leave it out")
     first, second = data
@@ -138,7 +143,12 @@ def _statistics(pixels: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _read_arrays(given: Any, which: str) -> tuple[Tensor, Tensor]:
-    """Check (pixels, labels) and return them as uint8 (N, C, H, W) and int64 (N,)."""
+    """Check (pixels, labels) and return them as uint8 (N, C, H, W) and int64 (N,); labels may be a list."""
+    if len(given) == 2 and isinstance(given[0], (np.ndarray, Tensor)) and isinstance(given[1], (list, tuple)):
+        try:
+            given = given[0], np.array(given[1])
+        except ValueError:
+            raise InputError(f"the {which} labels are lists of several lengths; give a number for each image") from None
     if len(given) != 2 or not all(isinstance(array, (np.ndarray, Tensor)) for array in given):
         kinds = ", ".join(type(array).__name__ for array in given)
         raise InputError(f"the {which} images are ({kinds}); give two arrays, pixels and labels")

@@ -105,8 +105,8 @@ class Classifier:
     ) -> list[Prediction]:
         """Return what the network says about each picture: its most probable classes with their probabilities.
 
-        pictures   a file (PNG, JPEG or WebP), a folder, which is searched with its subfolders, the bytes of a file, a
-                   Pillow image, a uint8 array (height, width) or (height, width, channels), several of these as
+        pictures   a file (PNG, JPEG, WebP or BMP), a folder, which is searched with its subfolders, the bytes of a
+                   file, a Pillow image, a uint8 array (height, width) or (height, width, channels), several of these as
                    (N, height, width, channels), or a list of any of them; a tensor has its channels first
         top        how many classes are named
         invert     exchange dark and light; without it, dark ink on light paper is recognised where the network was

@@ -172,7 +172,8 @@ def _split_array(array: np.ndarray[Any, Any] | Tensor) -> list[np.ndarray[Any, A
         hint = "; for fractions from 0 to 1 that is (255 * x).round() as uint8" * (pixels.dtype.kind == "f")
         raise InputError(
             f"pictures as {pixels.dtype} of shape {pixels.shape} given; give uint8 of shape (height, width), (height, "
-            f"width, channels) or (N, height, width, channels) with 1 or 3 channels{hint}"
+            "width, channels), (N, height, width, channels) or (N, channels, height, width) with 1 or 3 channels"
+            f"{hint}"
         )
     if first and (isinstance(array, Tensor) or not last):
         pixels = np.moveaxis(pixels, -3, -1)

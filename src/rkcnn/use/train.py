@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import fields
 from numbers import Integral, Real
@@ -11,6 +12,7 @@ from typing import Any, Literal, TypedDict, Unpack
 from rkcnn.error import InputError
 from rkcnn.fit.recipe import Recipe, find_recipe, suggest_field
 from rkcnn.record.run import Run
+from rkcnn.run.advice import advise_labels
 from rkcnn.run.observer import Observer
 from rkcnn.run.settings import Settings, choose, name_of, size_of
 from rkcnn.run.side_by_side import Execution, train_side_by_side
@@ -60,6 +62,7 @@ def train(
     split: float | None = None,
     skip_bad: bool = False,
     keys: str | None = None,
+    channels: Literal[1, 3] | None = None,
     validation: int = 0,
     out: str | Path = "runs",
     device: str = "auto",
@@ -86,7 +89,7 @@ def train(
     head_only, weigh_classes
                train the classifier alone, and leave all other weights as `init_from` has them; weigh each image by
                1 / (images of its class), for classes of unequal size
-    size, split, skip_bad, keys
+    size, split, skip_bad, keys, channels
                how your own images are read; see `rkcnn.load_images`
     validation hold out so many training images and measure errors on them; the test images are then not used
     device     cpu, cuda, cuda:N, or auto: a GPU if there is one
@@ -116,11 +119,16 @@ def train(
     given = check_changes({name: value for name, value in changes.items() if value is not None})
     start = Path(init_from) if init_from is not None else None
     size = size if size is not None else size_of(start, data)
-    training, test = load_images(data, size=size, split=split, skip_bad=skip_bad, keys=keys, progress=progress)
+    training, test = load_images(
+        data, size=size, split=split, skip_bad=skip_bad, keys=keys, channels=channels, progress=progress
+    )
     if validation:
         training, test = training.split(validation)
     chosen = choose(Settings(network, recipe, given, start), training, test)
     run = Run(name_of(training, test), chosen.network, chosen.recipe, int(seed))
+    if observer is None and not progress:  # otherwise they are told of it with the run's other notes
+        for note in advise_labels(chosen.training):
+            warnings.warn(f"{chosen.training.name}: {note}", stacklevel=2)
     execution = Execution(Path(out), device, engine, again, init_from=start)
     watching = observer or (PrintedProgress() if progress else Observer())
     try:

@@ -84,19 +84,62 @@ def test_a_photograph_on_its_side_is_put_upright(tmp_path: Path) -> None:
     assert upright[:, :4].mean() < 5
 
 
-@pytest.mark.parametrize("suffix", ["png", "jpg", "webp"])
+@pytest.mark.parametrize("suffix", ["png", "jpg", "webp", "bmp"])
 def test_formats(suffix: str, tmp_path: Path) -> None:
     Image.fromarray(np.full((9, 9, 3), 120, np.uint8)).save(tmp_path / f"a.{suffix}")
     assert abs(int(read_one(tmp_path / f"a.{suffix}", 4).mean()) - 120) <= 2
 
 
-def test_all_grey_is_found_by_the_headers(tmp_path: Path) -> None:
+def test_grey_files_are_told_from_coloured_ones(tmp_path: Path) -> None:
     Image.fromarray(ramp()[..., 0]).save(tmp_path / "a.png")
-    Image.fromarray(ramp()).save(tmp_path / "b.png")
+    Image.fromarray(3 * ramp()).save(tmp_path / "b.png")
     files = [(tmp_path / name, 0) for name in ("a.png", "b.png")]
-    assert are_grey(tuple(files[:1]), 10**9, refuse)
-    assert not are_grey(tuple(files), 10**9, refuse)
+    assert are_grey(tuple(files[:1]), 8, 10**9, refuse)
+    assert not are_grey(tuple(files), 8, 10**9, refuse)
     assert read_one(tmp_path / "a.png", 8, channels=1).shape == (8, 8, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [
+        ("a.png", "RGB"),
+        ("a.png", "RGBA"),
+        ("a.png", "P"),
+        ("a.jpg", "RGB"),
+        ("a.jpg", "CMYK"),
+        ("a.webp", "RGB"),
+        ("a.bmp", "RGB"),
+    ],
+)
+def test_grey_pixels_are_grey_whatever_the_mode_of_the_file(name: str, mode: str, tmp_path: Path) -> None:
+    grey = np.random.RandomState(0).randint(0, 256, (30, 40), np.uint8)
+    for pixels, expected in ((np.stack([grey] * 3, 2), True), (np.stack([grey, grey, grey // 2], 2), False)):
+        Image.fromarray(pixels).convert(mode, palette=Image.Palette.ADAPTIVE).save(tmp_path / name)
+        assert are_grey(((tmp_path / name, 0),), 16, 10**9, refuse) is expected
+
+
+def test_a_compressed_bmp_is_refused(tmp_path: Path) -> None:
+    Image.fromarray(ramp()[..., 0]).save(tmp_path / "a.bmp")
+    content = bytearray((tmp_path / "a.bmp").read_bytes())
+    content[30] = 1  # RLE8
+    (tmp_path / "a.bmp").write_bytes(content)
+    with pytest.raises(InputError, match=r"a\.bmp: is a BMP that is compressed, which isn't read; save it as PNG"):
+        read_one(tmp_path / "a.bmp", 8)
+
+
+def test_files_of_other_types_are_counted(tmp_path: Path) -> None:
+    for name in ("a/1.gif", "a/2.GIF", "a/x.png", "a/.DS_Store", "b/3.tif", "b/read me"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    told: list[str] = []
+    with pytest.raises(InputError, match="b: is a class with no image"):
+        find_images(tmp_path, told.append)
+    assert told == [f"{tmp_path}: left out 4 files of other types (.gif 2, .tif 1, no suffix 1)"]
+    for number in range(9):
+        (tmp_path / "a" / f"1.x{number}").touch()
+    with pytest.raises(InputError):
+        find_images(tmp_path, told.append)
+    assert told[1].endswith("left out 13 files of other types (.gif 2, .x0 1, .x1 1, .x2 1, .x3 1, 7 more types)")
 
 
 def test_classes_are_subfolders_by_name(tmp_path: Path) -> None:
@@ -112,7 +155,7 @@ def test_an_empty_class_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no subfolders"):
         find_images(tmp_path)
     (tmp_path / "a").mkdir()
-    with pytest.raises(InputError, match=r"class with no image; put \.png, \.jpg, \.jpeg, \.webp files in"):
+    with pytest.raises(InputError, match=r"class with no image; put \.png, \.jpg, \.jpeg, \.webp, \.bmp files in"):
         find_images(tmp_path)
 
 
@@ -153,7 +196,7 @@ def test_a_file_that_cant_be_opened_is_bad_like_any_other(tmp_path: Path) -> Non
     (tmp_path / "a.png").symlink_to(tmp_path / "a.png")  # a ring: removed or barred after it was found
     told: list[str] = []
     assert not list(read_folder(((tmp_path / "a.png", 0),), 8, 3, 10**9, lambda _, error: told.append(str(error))))
-    assert are_grey(((tmp_path / "a.png", 0),), 10**9, lambda _, error: told.append(str(error)))
+    assert are_grey(((tmp_path / "a.png", 0),), 8, 10**9, lambda _, error: told.append(str(error)))
     assert len(told) == 2
     assert all("a.png: can't be read (" in text for text in told)
 

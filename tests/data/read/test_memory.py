@@ -59,6 +59,9 @@ FILES = {
     "png claims 80 million pixels": lambda: png_claiming(10_000, 8_000, 20_000),
     "png claims a chunk of 2 GB": lambda: png_claiming(100, 100, 100)[:33] + b"\x7f\xff\xff\xffIDATxyz",
     "png claims 4 billion pixels": lambda: png_claiming(65_000, 65_000, 20_000),
+    "bmp claims 80 million pixels": lambda: (
+        b"BM" + struct.pack("<6I2H6I", 0, 0, 54, 40, 10_000, 8_000, 1, 24, *[0] * 6)
+    ),
     "mat claims an element of 2 GB": lambda: b"MATLAB 5.0".ljust(124) + b"\0\1IM" + struct.pack("<2I", 14, 2**31),
 }
 CODE = """
@@ -83,6 +86,7 @@ readers = {
     "json": lambda f: read_json_labels(f, "here"),
     "npz": lambda f: read_npz(f, "here", limit),
     "png": lambda f: list(read_folder(((path, 0),), 32, 3, limit * 50, bad)),
+    "bmp": lambda f: list(read_folder(((path, 0),), 32, 3, limit * 50, bad)),
     "mat": lambda f: read_mat5(f, "here", limit),
 }
 def peak():  # ru_maxrss would begin at that of the process that started this one
@@ -137,6 +141,8 @@ FLAT = {
     "small.palette.png": ("P", 2600, {}),
     "small.clear.png": ("RGBA", 2100, {}),
     "large.jpeg": ("RGB", 9000, {}),
+    "small.rgb.bmp": ("RGB", 2800, {}),
+    "small.palette.bmp": ("P", 2600, {}),
     "small.progressive.jpeg": ("RGB", 1900, {"progressive": True}),
 }
 

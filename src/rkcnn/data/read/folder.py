@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rkcnn.data.read.archive import DEFLATE_RATIO
-from rkcnn.data.read.labelled_pixels import LabelledPixels
+from rkcnn.data.read.labelled_pixels import LabelledPixels, is_grey
 from rkcnn.disk import open_file
 from rkcnn.error import InputError
 from rkcnn.escape import is_unicode
@@ -22,11 +23,15 @@ from rkcnn.escape import is_unicode
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
-FORMATS = ("PNG", "JPEG", "WEBP")
+# no GIF: Pillow allocates what its header claims, up to 178 MB, before anything can be refused
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
+FORMATS = ("PNG", "JPEG", "WEBP", "BMP")
+_RUN_LENGTHS = (1, 2)  # kinds of compression of a BMP, for which Pillow's decoder is slow
 _GREY = ("1", "L", "LA", "La", "I", "F", "I;16", "I;16L", "I;16B", "I;16N")
 _BLOCK = 16 << 20  # bytes of decoded images that are yielded together
 _STRIP = 64  # rows of 16 bits made 8 at a time
+
+NAMED_TYPES = 5  # of files that are left out, in a line
 
 MOST_DECODED = 256 << 20  # bytes of one decoded image: 89 million RGB pixels, where Pillow too begins to warn of a bomb
 # bits of a pixel in the file before compression: PNG by deflate, JPEG at 1 bit or more for 64 values (ratio 512);
@@ -50,10 +55,11 @@ class ImageFiles:
     files: LabelledFiles
 
 
-def find_images(folder: Path) -> ImageFiles:
+def find_images(folder: Path, note: Callable[[str], None] = lambda _: None) -> ImageFiles:
     """Return every image in the subfolders of `folder`, sorted by name.
 
-    Hidden files and other suffixes are ignored. A class without an image raises InputError.
+    Hidden files are ignored, and so are other suffixes, which `note` is told of. A class without an image raises
+    InputError.
     """
     classes = tuple(path.name for path in _list_folder(folder, Path.is_dir))
     if not classes:
@@ -62,22 +68,39 @@ def find_images(folder: Path) -> ImageFiles:
         if not is_unicode(name):
             raise InputError(f"{folder}: the name of the class folder {name!r} is no UTF-8; rename it")
     files: list[tuple[Path, int]] = []
+    others: Counter[str] = Counter()
     for label, name in enumerate(classes):
-        images = _list_folder(folder / name, lambda path: path.suffix.lower() in SUFFIXES and path.is_file())
-        if not images:
-            raise InputError(
-                f"{folder / name}: is a class with no image; put {', '.join(SUFFIXES)} files in or remove the folder"
-            )
-        files += [(path, label) for path in images]
+        for path in _list_folder(folder / name, Path.is_file):
+            if path.suffix.lower() in SUFFIXES:
+                files.append((path, label))
+            else:
+                others[path.suffix.lower() or "no suffix"] += 1
+    if others:
+        note(f"{folder}: left out {_list_types(others)}")
+    full = {label for _, label in files}
+    if empty := [name for label, name in enumerate(classes) if label not in full]:
+        raise InputError(
+            f"{folder / empty[0]}: is a class with no image; put {', '.join(SUFFIXES)} files in or remove the folder"
+        )
     return ImageFiles(classes, tuple(files))
 
 
-def are_grey(files: LabelledFiles, limit: int, on_bad: OnBad) -> bool:
-    """Return whether every readable image is grey, by the headers alone."""
+def _list_types(others: Counter[str]) -> str:
+    """Return how many files of which types there are, as in 3 files of other types (.gif 2, .tif 1)."""
+    few = [f"{suffix[:20]} {count}" for suffix, count in others.most_common(NAMED_TYPES)]
+    more = [f"{len(others) - len(few)} more types"] if len(others) > len(few) else []
+    return f"{others.total()} file{'s' * (others.total() != 1)} of other types ({', '.join(few + more)})"
+
+
+def are_grey(files: LabelledFiles, size: int, limit: int, on_bad: OnBad) -> bool:
+    """Return whether every readable image is grey at that size.
+
+    A file whose header says that it can have colours is decoded, one by one until a colour is found.
+    """
     for path, _ in files:
         try:
             with open_file(path) as file, open_image(file, str(path), limit, FORMATS) as image:
-                if image.mode not in _GREY:
+                if image.mode not in _GREY and not is_grey(_decode(image, path, file, size, 3)[None]):
                     return False
         except InputError as error:
             on_bad(path, error)
@@ -103,13 +126,18 @@ def read_folder(files: LabelledFiles, size: int, channels: int, limit: int, on_b
         for path, label in block:
             try:
                 with open_file(path) as file, open_image(file, str(path), limit, FORMATS) as image:
-                    bound_decoding(image, str(path), file.tell(), size)
-                    pixels[len(labels)] = fit_pixels(make_upright(image), size, size, channels)
+                    pixels[len(labels)] = _decode(image, path, file, size, channels)
                     labels.append(label)
             except InputError as error:
                 on_bad(path, error)
         if labels:
             yield LabelledPixels(str(block[0][0].parent), pixels[: len(labels)], np.array(labels, np.int64))
+
+
+def _decode(image: Image, path: Path, file: BinaryIO, size: int, channels: int) -> NDArray[np.uint8]:
+    """Return an opened image as (size, size, channels)."""
+    bound_decoding(image, str(path), file.tell(), size)
+    return fit_pixels(make_upright(image), size, size, channels)
 
 
 @contextmanager
@@ -143,6 +171,8 @@ def open_image(file: BinaryIO, where: str, limit: int, formats: tuple[str, ...])
                 bits = width * height * _LEAST_BITS.get(image.mode, 1)
                 if image.format != "WEBP" and bits // 8 > size * DEFLATE_RATIO:
                     raise InputError(f"{where}: claims {width} x {height} pixels, more than {size} bytes can hold")
+                if image.format == "BMP" and image.info.get("compression") in _RUN_LENGTHS:
+                    raise InputError(f"{where}: is a BMP that is compressed, which isn't read; save it as PNG")
                 yield image
     except InputError:
         raise

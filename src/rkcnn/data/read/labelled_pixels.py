@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from rkcnn.error import InputError
 
+_GREY_SPREAD = 2  # of 255: lossy WebP rounds the channels of a grey image apart by 1, and scaling may add 1
+_BLOCK = 1024  # images looked at or converted at once
+
 
 @dataclass(frozen=True, eq=False)
 class LabelledPixels:
@@ -32,3 +35,28 @@ class LabelledPixels:
                 raise InputError(
                     f"{self.where}: {len(self.pixels)} images but {labels.size} labels; the two must match"
                 )
+
+
+def is_grey(pixels: NDArray[np.uint8]) -> bool:
+    """Return whether images (N, H, W, 1 or 3) have no colours: each pixel's channels are equal, up to rounding."""
+    if pixels.shape[3] == 1:
+        return True
+    for start in range(0, len(pixels), _BLOCK):
+        red, green, blue = np.moveaxis(pixels[start : start + _BLOCK], 3, 0)
+        low, high = np.minimum(np.minimum(red, green), blue), np.maximum(np.maximum(red, green), blue)
+        if (high - low).max() > _GREY_SPREAD:
+            return False
+    return True
+
+
+def convert_channels(pixels: NDArray[np.uint8], channels: int) -> NDArray[np.uint8]:
+    """Return images (N, H, W, 1 or 3) with 1 or 3 channels; colours become grey as Pillow makes them (ITU-R 601)."""
+    if pixels.shape[3] == channels:
+        return pixels
+    if channels == 3:
+        return np.broadcast_to(pixels, (*pixels.shape[:3], 3))  # a view, which takes no memory
+    grey = np.empty((*pixels.shape[:3], 1), np.uint8)
+    for start in range(0, len(pixels), _BLOCK):
+        red, green, blue = np.moveaxis(pixels[start : start + _BLOCK], 3, 0).astype(np.uint32)
+        grey[start : start + _BLOCK, ..., 0] = (19595 * red + 38470 * green + 7471 * blue + 0x8000) >> 16
+    return grey

@@ -47,10 +47,11 @@ def read_npy(path: Path) -> np.ndarray[Any, Any]:
     return values.reshape(header.shape, order="F" if header.fortran else "C")
 
 
-def read_header(file: IO[bytes], where: str) -> ArrayHeader:
+def read_header(file: IO[bytes], where: str, wanted: str = "whole numbers", of_floats: str = "") -> ArrayHeader:
     """Read the description at the start of an array in NumPy's format, which leaves `file` at its values.
 
-    Raises InputError, which begins with `where`, if there is none, or if it is not of whole numbers or text.
+    Raises InputError, which begins with `where`, if there is none, or if it is not of whole numbers or text. It says
+    what is `wanted` and, if the values are floats, how to make that `of_floats`.
     """
     start = file.read(8)
     wide = start[6:7] in (b"\2", b"\3")
@@ -67,7 +68,8 @@ def read_header(file: IO[bytes], where: str) -> ArrayHeader:
         # MemoryError and RecursionError are the parser's, for operators inside each other
         raise InputError(f"{where}: has no readable header of an array ({type(error).__name__})") from None
     if not isinstance(kind, str) or not re.fullmatch(r"[<>|=]?[iuU]\d{1,5}", kind):
-        raise InputError(f"{where}: is of {str(kind)[:80]!r}, and must be whole numbers (classes: text)")
+        hint = of_floats if re.fullmatch(r"[<>|=]?f\d{1,5}", str(kind)) else ""
+        raise InputError(f"{where}: is of {str(kind)[:80]!r}, and must be {wanted}{hint}")
     if not isinstance(shape, tuple) or not all(type(length) is int and length >= 0 for length in shape):
         raise InputError(f"{where}: has {str(shape)[:80]} for a shape, and must have a tuple of whole numbers")
     if len(shape) > 32 or any(length >= 1 << 63 for length in shape):

@@ -31,6 +31,14 @@ _MEDMNIST = {
 }
 
 
+# by the first letter of our names, what an array must hold, and how floats become that
+_WANTED = {
+    "x": ("uint8", '; for fractions from 0 to 1 that is (255 * x).round().astype("uint8")'),
+    "y": ("whole numbers", ", as y.astype(int) makes them"),
+    "c": ("text", ""),
+}
+
+
 def read_npz(
     file: BinaryIO, where: str, limit: int, keys: Mapping[str, str] | None = None
 ) -> tuple[dict[str, LabelledPixels], tuple[str, ...]]:
@@ -121,7 +129,7 @@ def _read_arrays(
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise InputError(f"{where}: {name} is packed in a way NumPy doesn't write; save it with np.savez again")
             with archive.open(member) as packed:
-                header = read_header(packed, f"{where}: {name}")
+                header = read_header(packed, f"{where}: {name}", *_WANTED[name[0]])
                 size = header.size
                 if size > remaining:
                     raise InputError(
