@@ -207,7 +207,6 @@ def test_a_run_that_diverged(rkcnn: Run, run: Path) -> None:
 @pytest.mark.parametrize(
     ("shape", "classes", "says"),
     [
-        ((28, 28, 3), 10, "it has 3 channels, and the network was trained on 1 channel"),
         ((32, 32, 1), 10, "it has images of 32 x 32, and the network was trained on images of 28 x 28"),
         ((28, 28, 1), 4, "it has 4 classes, and the network was trained on 10 classes"),
     ],
@@ -219,6 +218,18 @@ def test_a_set_that_does_not_fit(
     pixels[:, 0, 0] = 200
     np.savez(tmp_path / "other.npz", x_train=pixels, y_train=labels, x_test=pixels, y_test=labels)
     refused(rkcnn("evaluate", str(run), "--data", f"npz:{tmp_path / 'other.npz'}"), says)
+
+
+def test_all_of_a_file_in_the_channels_of_the_network(rkcnn: Run, run: Path, tmp_path: Path) -> None:
+    pixels = np.random.RandomState(0).randint(0, 256, (20, 28, 28, 3), np.uint8)
+    np.savez(tmp_path / "other.npz", x_train=pixels, y_train=np.arange(20) % 10)
+    command = ("evaluate", str(run), "--data", f"npz:{tmp_path / 'other.npz'}")
+    code, out, err = rkcnn(*command, "-o", str(tmp_path))
+    assert (code, "test: 20 images" in out) == (0, True), err
+    assert "other.npz has no test set of its own: all of its 20 images are test images" in err
+    code, out, err = rkcnn(*command, "--channels", "3")
+    assert (code, out) == (2, "")
+    assert "it has 3 channels, and the network was trained on 1 channel" in err.splitlines()[-1]
 
 
 def test_a_device_that_is_not_there(rkcnn: Run, run: Path) -> None:

@@ -150,7 +150,9 @@ def load_other_images(
         known |= {option: value for option, value in result.data.get("own", {}).items() if value is not None}
     elif name.startswith("folder:") and height == width:
         known["size"] = height
-    return _match_classes(load_test_images(name, sources, _override(known, own), progress), classifier.classes)
+    images = load_test_images(name, sources, _override(known, own), progress)
+    # the classes of a folder have names, while those of an .npz may be numbers that mean something else
+    return _match_classes(images, classifier.classes) if name.startswith("folder:") else images
 
 
 def _match_classes(images: Images, classes: tuple[str, ...]) -> Images:
