@@ -11,6 +11,7 @@ import torch
 
 from rkcnn.error import InputError
 from rkcnn.fit.trainer import Trainer
+from rkcnn.model.fast.choose import fuse_steps
 from rkcnn.model.layers import BatchNorm
 
 ENGINES = ("auto", "eager", "compile", "graph")
@@ -147,6 +148,8 @@ def start_engine(kind: str, trainer: Trainer) -> Engine:
     if kind == "compile" and (reason := _why_not_compiled(trainer)):
         notes.append(f"not compiled: {reason}")
         kind = "eager"
+    if kind != "eager" and trainer.recipe.precision == "bf16" and trainer.ranks.world == 1:
+        fuse_steps(trainer.network, trainer.device)  # where it can't, the plain steps train
     note = "; ".join(notes)
     return Graph(trainer, note=note) if kind == "graph" else Engine(trainer, kind == "compile", note)
 

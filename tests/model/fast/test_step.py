@@ -14,11 +14,11 @@ from rkcnn.model.layers import Layers
 from rkcnn.model.steps.rkcnn import RKStep
 from rkcnn.model.fast import launch_backward, launch_forward
 from rkcnn.model.fast.step import take_step
-from rkcnn.model.fast.tiles import Product, Split, Tiles
+from rkcnn.model.fast.tiles import Plain, Product, Split, Stream, Tiles
 
 SMALL = Tiles(
-    Product(16, 16, 16), Product(32, 16, 8), Product(16, 8, 16), Product(32, 8, 8), Split(16, 16, 16, 60),
-    Split(32, 8, 16, 20), plain_rows=16,
+    Product(16, 16, 16), Product(32, 16, 8), Product(16, 8, 16), Stream(16, 16, 6), Split(16, 16, 16, 60),
+    Split(32, 8, 16, 20), Plain(16),
 )  # fmt: skip
 STEPS: dict[str, Callable[[], RKStep]] = {
     "E, one stage": lambda: RKStep(1, 8, Layers("bn")),
@@ -90,6 +90,14 @@ def test_in_float16_it_stays_close_to_float32(name: str) -> None:
     found = results(take_step, step, y.half())
     for key, value in expected.items():
         assert distance(found[key].float(), value) < 5e-2, key
+
+
+def test_torchs_convolutions_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (launch_forward, launch_backward):
+        monkeypatch.setattr(
+            module, "choose_tiles", lambda rows, k: SMALL._replace(conv=None, conv_back=None, conv_weights=None)
+        )
+    test_the_fused_step_computes_what_the_readable_one_does("I, two stages")
 
 
 def test_the_gradient_may_come_in_any_layout_and_the_state_too() -> None:

@@ -31,7 +31,7 @@ def store_moments(tile, rows, cols, PART, M, K: tl.constexpr, BM: tl.constexpr):
 
 
 @triton.jit
-def copy_with_moments(Y, S, PART, M, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+def take_moments(Y, S, PART, M, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
     """S = Y, and the moments of its blocks of rows."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     cols = tl.arange(0, BN)
@@ -113,28 +113,38 @@ def narrow_forward(
 
 
 @triton.jit
+def apply_norm(Z, SS, A, M, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    """A = relu(Z scale + shift), for each evaluation."""
+    evaluation = tl.program_id(1).to(tl.int64)
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    cols = tl.arange(0, BN)
+    mask = (rows < M)[:, None] & (cols < K)[None, :]
+    place = evaluation * M * K + rows[:, None] * K + cols[None, :]
+    scale = tl.load(SS + evaluation * 2 * K + cols, cols < K, 0.0)[None, :]
+    shift = tl.load(SS + evaluation * 2 * K + K + cols, cols < K, 0.0)[None, :]
+    z = tl.load(Z + place, mask, 0.0)
+    tl.store(A + place, tl.maximum(z.to(tl.float32) * scale + shift, 0.0).to(z.dtype), mask)
+
+
+@triton.jit
 def conv_forward(
-    Z, SS, W, OUT, PART, M, HEIGHT, WIDTH, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    A, W, OUT, PART, M, HEIGHT, WIDTH, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """OUT = the 3x3 convolution of relu(Z scale + shift), padded with zeros, and the moments of OUT."""
+    """OUT = the 3x3 convolution of A, padded with zeros, and the moments of OUT."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     cols = tl.program_id(1) * BN + tl.arange(0, BN)
     across, down = rows % WIDTH, (rows // WIDTH) % HEIGHT
     acc = tl.zeros((BM, BN), tl.float32)
-    for block in tl.static_range(0, K, BK):
-        c = block + tl.arange(0, BK)
-        scale = tl.load(SS + c, c < K, 0.0)[None, :]
-        shift = tl.load(SS + K + c, c < K, 0.0)[None, :]
-        for tap in range(9):
-            dy, dx = tap // 3 - 1, tap % 3 - 1
-            v, u = down + dy, across + dx
-            inside = ((rows < M) & (v >= 0) & (v < HEIGHT) & (u >= 0) & (u < WIDTH))[:, None]
-            source = (rows + dy * WIDTH + dx)[:, None]
-            z = tl.load(Z + source * K + c[None, :], inside & (c < K)[None, :], 0.0)
-            a = tl.where(inside, tl.maximum(z.to(tl.float32) * scale + shift, 0.0), 0.0).to(z.dtype)
-            place = W + cols[None, :] * (9 * K) + tap * K + c[:, None]
-            w = tl.load(place, (cols < K)[None, :] & (c < K)[:, None], 0.0)
-            acc = dot(a, w, acc)
+    for i in range(9 * ((K + BK - 1) // BK)):
+        tap = i // ((K + BK - 1) // BK)
+        c = (i % ((K + BK - 1) // BK)) * BK + tl.arange(0, BK)
+        dy, dx = tap // 3 - 1, tap % 3 - 1
+        v, u = down + dy, across + dx
+        inside = ((rows < M) & (v >= 0) & (v < HEIGHT) & (u >= 0) & (u < WIDTH))[:, None]
+        a = tl.load(A + (rows + dy * WIDTH + dx)[:, None] * K + c[None, :], inside & (c < K)[None, :], 0.0)
+        place = W + cols[None, :] * (9 * K) + tap * K + c[:, None]
+        w = tl.load(place, (cols < K)[None, :] & (c < K)[:, None], 0.0)
+        acc = dot(a, w, acc)
     out = acc.to(OUT.dtype.element_ty)
     tl.store(OUT + rows[:, None] * K + cols[None, :], out, (rows < M)[:, None] & (cols < K)[None, :])
     store_moments(out.to(tl.float32), rows, cols, PART, M, K, BM)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from rkcnn.model.fast import forward_kernels as kernels
 from rkcnn.model.fast.program import Program
-from rkcnn.model.fast.tiles import Product, choose_tiles, power_of_two
+from rkcnn.model.fast.tiles import Plain, Product, choose_tiles, power_of_two
 
 MOST_PARTIALS = 1024  # partial sums that a block of the finishing kernels holds at a time
 CHANNELS = 8  # channels of one such block
@@ -48,7 +49,7 @@ def allocate(y: Tensor, program: Program) -> tuple[Tensor, Kept]:
         statistics(program.slots + evaluations, 3),
         statistics(len(program.pairs), 2),
         statistics(evaluations, 2),
-        y.new_empty(program.weight_starts[-1]),
+        y.new_empty(program.weight_count),
     )
 
 
@@ -59,7 +60,7 @@ def run_forward(y: Tensor, parameters: Sequence[Tensor], program: Program, eps: 
     states, narrowed, moments, norm1, norm2, _ = kept
     height, width = y.shape[2:]
     rows, k = states.shape[1:]
-    tiles, columns = choose_tiles(rows, k), power_of_two(k)
+    tiles = choose_tiles(rows, k)
     weights = cast_weights(parameters, kept.weights, program)
 
     def finish(part: Tensor, block: int, row: Tensor, norm: tuple[Tensor, Tensor, Tensor] | None) -> None:
@@ -69,9 +70,13 @@ def run_forward(y: Tensor, parameters: Sequence[Tensor], program: Program, eps: 
             BP=partials(len(part)), BC=CHANNELS,
         )  # fmt: skip
 
-    part = parts_of(states, tiles.plain_rows)
-    kernels.copy_with_moments[(len(part),)](y, states, part, rows, K=k, BM=tiles.plain_rows, BN=columns)
-    finish(part, tiles.plain_rows, moments[0], None)
+    def take_moments(source: Tensor, slot: int) -> None:
+        part = parts_of(states, tiles.plain.rows)
+        kernels.take_moments[(len(part),)](source, states[slot], part, rows, K=k, **plain_blocks(tiles.plain, k))
+        finish(part, tiles.plain.rows, moments[slot], None)
+
+    take_moments(y, 0)
+    normalised = torch.empty_like(y)
     for e, evaluation in enumerate(program.evaluations):
         weight1, bias1, _, weight2, bias2, _ = parameters[6 * evaluation.stage : 6 * evaluation.stage + 6]
         narrow, conv = weights[2 * evaluation.stage : 2 * evaluation.stage + 2]
@@ -81,9 +86,13 @@ def run_forward(y: Tensor, parameters: Sequence[Tensor], program: Program, eps: 
             program.packed_positions(e), N=len(evaluation.reads), K=k, **blocks(tiles.narrow),
         )  # fmt: skip
         finish(part, tiles.narrow.rows, out, (weight2, bias2, norm2[e]))
+        apply_norm(narrowed[e : e + 1], norm2[e : e + 1], normalised, tiles.plain)
+        if tiles.conv is None:
+            take_moments(torch.conv2d(normalised, conv.permute(0, 3, 1, 2), padding=1), evaluation.out)
+            continue
         part = parts_of(states, tiles.conv.rows)
         kernels.conv_forward[grid(tiles.conv, rows, k)](
-            narrowed[e], norm2[e], conv, states[evaluation.out], part, rows, height, width, K=k, **blocks(tiles.conv)
+            normalised, conv, states[evaluation.out], part, rows, height, width, K=k, **blocks(tiles.conv)
         )
         finish(part, tiles.conv.rows, moments[evaluation.out], None)
     size = rows * k
@@ -93,21 +102,27 @@ def run_forward(y: Tensor, parameters: Sequence[Tensor], program: Program, eps: 
     return result, kept
 
 
+def apply_norm(narrowed: Tensor, norm2: Tensor, out: Tensor, plain: Plain) -> None:
+    """Write relu(norm2(z)) of every evaluation given."""
+    count, rows, k = narrowed.shape
+    kernels.apply_norm[(triton.cdiv(rows, plain.rows), count)](
+        narrowed, norm2, out, rows, K=k, **plain_blocks(plain, k)
+    )
+
+
 def cast_weights(parameters: Sequence[Tensor], flat: Tensor, program: Program) -> list[Tensor]:
-    """Write the convolutions' weights into `flat`, channels last; return each there, in its order in memory."""
-    sources = [parameters[6 * stage + n] for stage in range(program.stages) for n in (2, 5)]
-    shaped = [source.permute(0, 2, 3, 1) for source in sources]
-    places = [
-        flat[start : start + source.numel()].view(source.shape)
-        for start, source in zip(program.weight_starts, shaped, strict=False)
-    ]
-    torch._foreach_copy_(places, shaped)
-    return places
+    """Write the convolutions' weights into `flat`, channels last; return each as it lies there."""
+    sources = [parameters[6 * stage + n].permute(0, 2, 3, 1) for stage in range(program.stages) for n in (2, 5)]
+    flat.copy_(torch.cat([source.reshape(-1) for source in sources]))
+    return weight_views(flat, program)
 
 
 def weight_views(flat: Tensor, program: Program) -> list[Tensor]:
-    """Return each convolution's weight in what `cast_weights` wrote."""
-    return [flat[start:] for start in program.weight_starts[:-1]]
+    """Return the (k, 1, 1, inputs) and (k, 3, 3, k) weights of each stage in what `cast_weights` wrote."""
+    k = program.k
+    shapes = [shape for e in range(program.stages) for shape in ((k, 1, 1, program.inputs(e)), (k, 3, 3, k))]
+    parts = flat.split([prod(shape) for shape in shapes])
+    return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
 def parts_of(states: Tensor, block: int) -> Tensor:
@@ -135,3 +150,8 @@ def blocks(product: Product) -> dict[str, int]:
         "num_warps": product.warps,
         "num_stages": product.stages,
     }
+
+
+def plain_blocks(plain: Plain, k: int) -> dict[str, int]:
+    """Return the sizes of the blocks of a kernel without a product as its arguments."""
+    return {"BM": plain.rows, "BN": power_of_two(k), "num_warps": plain.warps}

@@ -7,9 +7,13 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
+from rkcnn.model.stage import Stage
+from rkcnn.model.steps.rkcnn import RKStep
+
 MOST_SLOTS = 16  # states of a step: kernels get the slot of each state that a stage reads in 4 bits
 MOST_READS = 7  # states that one stage reads: kernels get the place of each in 8 bits of one number
-ALIGNED = 16  # elements: every weight and gradient starts at a multiple of it, so that loads are wide
+ALIGNED = 16  # elements: every gradient starts at a multiple of it, so that loads are wide
+WIDEST = 256  # channels: a block holds a row of all of them
 
 
 class Evaluation(NamedTuple):
@@ -116,17 +120,17 @@ class Program:
         sizes = [self.gradients(e).size for e in range(len(self.evaluations))]
         return tuple(accumulate(sizes, initial=0))
 
-    @cached_property
-    def weight_starts(self) -> tuple[int, ...]:
-        """Where the low-precision 1x1 and 3x3 weights of each stage start, in turn; the last is the size of all."""
-        sizes = [size for e in range(self.stages) for size in (self.inputs(e) * self.k, 9 * self.k**2)]
-        return tuple(accumulate(map(_aligned, sizes), initial=0))
+    @property
+    def weight_count(self) -> int:
+        """The number of weights of all convolutions."""
+        return sum((self.inputs(e) + 9 * self.k) * self.k for e in range(self.stages))
 
     @property
     def fits(self) -> bool:
         """Whether the kernels can address its states."""
         return (
             self.slots <= MOST_SLOTS
+            and self.k <= WIDEST
             and len(self.pairs) < 256
             and all(1 <= len(evaluation.reads) <= MOST_READS for evaluation in self.evaluations)
         )
@@ -137,6 +141,18 @@ def make_program(numbers: tuple[int, ...]) -> Program:
     """Return the program of (s, k, newest, sweeps, y), which is how an operator of torch's gets it."""
     s, k, newest, sweeps, y = numbers
     return Program(s, k, bool(newest), sweeps, bool(y))
+
+
+def numbers_of(step: RKStep) -> list[int]:
+    """Return (s, k, newest, sweeps, y) of a step whose phases have weights of their own."""
+    first = step.guess[0]
+    assert isinstance(first, Stage)
+    return [len(step.guess), first.conv.out_channels, int(step.newest), step.sweeps, int(step.y)]
+
+
+def program_of(step: RKStep) -> Program:
+    """Return the program of a step, which may be one that the kernels can't address."""
+    return make_program(tuple(numbers_of(step)))
 
 
 def _aligned(size: int) -> int:

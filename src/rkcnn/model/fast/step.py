@@ -9,7 +9,7 @@ from torch import Tensor
 
 from rkcnn.model.fast.launch_backward import run_backward
 from rkcnn.model.fast.launch_forward import Kept, allocate, run_forward
-from rkcnn.model.fast.program import Program, make_program
+from rkcnn.model.fast.program import make_program, numbers_of
 from rkcnn.model.layers import BatchNorm
 from rkcnn.model.stage import Stage
 from rkcnn.model.steps.rkcnn import RKStep
@@ -114,7 +114,7 @@ def take_step(step: RKStep, y: Tensor) -> Tensor:
             stage.conv.weight,
         )
     ]
-    numbers = program_numbers(step)
+    numbers = numbers_of(step)
     if torch.is_autocast_enabled(y.device.type):
         y = y.to(torch.get_autocast_dtype(y.device.type))
     result, _, _, moments, *_ = rk_step(y, parameters, numbers, norms[0].eps)
@@ -123,15 +123,3 @@ def take_step(step: RKStep, y: Tensor) -> Tensor:
     with torch.no_grad():
         track_moments(moments.detach(), running, counts, numbers, norms[0].momentum)
     return result
-
-
-def program_numbers(step: RKStep) -> list[int]:
-    """Return (s, k, newest, sweeps, y) of a step."""
-    s = len(step.guess)
-    k = step.guess[0].narrow.out_channels
-    return [s, k, int(step.newest), step.sweeps, int(step.y)]
-
-
-def program_of(step: RKStep) -> Program:
-    """Return the program of a step, which may be one that the kernels can't address."""
-    return make_program(tuple(program_numbers(step)))

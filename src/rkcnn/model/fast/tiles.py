@@ -18,6 +18,16 @@ class Product(NamedTuple):
     stages: int = 3
 
 
+class Stream(NamedTuple):
+    """Blocks of a product whose programs keep the weights and go through many rows; `programs` in all."""
+
+    rows: int
+    columns: int
+    programs: int
+    warps: int = 8
+    stages: int = 3
+
+
 class Split(NamedTuple):
     """Blocks of a weight gradient, whose sum runs over rows: rows at a time, block of the result, programs in all."""
 
@@ -29,31 +39,43 @@ class Split(NamedTuple):
     stages: int = 3
 
 
+class Plain(NamedTuple):
+    """Rows of a block of the kernels without a product."""
+
+    rows: int
+    warps: int = 4
+
+
 class Tiles(NamedTuple):
-    """The blocks of every kernel for one shape; `plain_rows` are those of kernels without a product."""
+    """The blocks of every kernel for one shape; None leaves a 3x3 convolution to torch, which is faster on many rows."""
 
     narrow: Product
-    conv: Product
-    conv_back: Product
-    narrow_back: Product
-    conv_weights: Split
+    conv: Product | None
+    conv_back: Product | None
+    narrow_back: Stream
+    conv_weights: Split | None
     narrow_weights: Split
-    plain_rows: int = 32
+    plain: Plain = Plain(32)
 
 
 def choose_tiles(rows: int, k: int) -> Tiles:
     """Return the blocks for activations of so many rows (pixels of all images) and k columns (channels)."""
     wide = min(128, power_of_two(k))
     deep = 32 if 64 < k <= 96 else min(64, power_of_two(k))
-    weights = Split(64, wide, wide, 264), Split(64, wide, wide, 264)
+    weights, narrow_weights = Split(64, wide, wide, 264), Split(32, wide, wide, 264, 8, 4)
+    stream = Stream(64, wide, 264)
+    large = Product(128, wide, deep, 4, 3)
+    if rows >= 49152:
+        return Tiles(large, None, None, stream, None, narrow_weights, Plain(64, 8))
     if rows >= 16384:
-        product = Product(128, wide, deep, 8, 3)
-        return Tiles(product, product, product, product, *weights)
+        return Tiles(large, large, Product(256, wide, deep, 8), stream, weights, narrow_weights, Plain(64, 8))
+    product = Product(64, wide, power_of_two(k))
     if rows >= 4096:
-        product = Product(64, wide, deep, 4, 4)
-        return Tiles(product, product, product, product, *weights, plain_rows=16)
-    product = Product(32, min(64, wide), deep, 4, 4)
-    return Tiles(product, product, product, product, *weights, plain_rows=8)
+        return Tiles(product, product, product, stream, weights, narrow_weights, Plain(16))
+    half = min(64, wide)
+    product = Product(32, half, power_of_two(k))
+    back = Product(64, half, power_of_two(k))
+    return Tiles(product, product, back, Stream(64, half, 264, 4), weights, Split(64, wide, wide, 132), Plain(8))
 
 
 def power_of_two(number: int) -> int:
@@ -61,8 +83,11 @@ def power_of_two(number: int) -> int:
     return max(16, 1 << (number - 1).bit_length())
 
 
-def part_count(split: Split, rows: int, blocks: int) -> tuple[int, int]:
-    """Return into how many parts a weight gradient's sum is split, and the rows of each, given its blocks."""
-    parts = max(1, split.programs // blocks)
-    each = -(-rows // (parts * split.rows)) * split.rows  # whole blocks of rows
+def part_count(block: int, programs: int, rows: int, others: int) -> tuple[int, int]:
+    """Return into how many parts the rows are split, and the rows of each, whole blocks of them.
+
+    There are about so many programs in all, `others` for each part.
+    """
+    parts = max(1, programs // others)
+    each = -(-rows // (parts * block)) * block
     return -(-rows // each), each
