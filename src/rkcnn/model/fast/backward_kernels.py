@@ -1,7 +1,7 @@
 """Kernels of the backward pass of an RKStep; what was normalised is computed again and never stored.
 
 With dh the gradient of a norm's output where its ReLU passes, and x its input, the norm's own gradient is
-c0 dh + c1 x + c2: three numbers a channel, from the sums of dh and dh x, which `finish_sums` joins in a fixed order. Gradients of weights are split over the rows; `add_splits` adds the parts in a fixed order.
+c0 dh + c1 x + c2: three numbers a channel, from the sums of dh and dh x, which `finish_sums` joins in a fixed order.
 """
 
 from __future__ import annotations

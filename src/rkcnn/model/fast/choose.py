@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from typing import Any
 
 import torch
 from torch import nn
@@ -16,7 +17,7 @@ SHARED_MEMORY = 160 * 1024  # bytes that a block of the kernels may take, as on 
 
 
 def fuse_steps(network: nn.Module, device: torch.device) -> str:
-    """Let every RKCNN step of the network train in fused kernels; return why not, and leave it as it is, if one can't."""
+    """Let every RKCNN step of the network train in fused kernels; if one can't, change nothing and return why not."""
     periods = [module for module in network.modules() if isinstance(module, RKCNN)]
     steps = [step for period in periods for step in period.steps if isinstance(step, RKStep)]
     reason = _why_not_here(device) or ("" if steps else "it has no RKCNN step")
@@ -39,7 +40,8 @@ def _why_not_here(device: torch.device) -> str:
         return "triton is not installed"
     if torch.version.hip is not None:
         return "the kernels were written for CUDA"
-    if torch.cuda.get_device_properties(device).shared_memory_per_block_optin < SHARED_MEMORY:
+    properties: Any = torch.cuda.get_device_properties(device)  # torch's types lack the field
+    if properties.shared_memory_per_block_optin < SHARED_MEMORY:
         return "the GPU has too little shared memory"
     return ""
 
@@ -53,4 +55,4 @@ def _why_not(step: RKStep) -> str:
         return "a norm is not a batch norm of its own"
     if any(stage.narrow.dropout or stage.conv.dropout for stage in stages):
         return "it has dropout"
-    return "" if program_of(step).fits else "it has too many states"
+    return "" if program_of(step).fits else "it has too many states or channels"

@@ -83,9 +83,10 @@ def narrow_forward(
     S, MOM, WEIGHT, BIAS, SS, W, Z, PART, M, READS, POSITIONS, N: tl.constexpr, K: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """Z = relu(norm1(states)) W^T for the N states that READS names, and the moments of Z; the concatenation is not stored.
+    """Z = relu(norm1(states)) W^T for the N states that READS names, and the moments of Z.
 
-    The first block stores the scale and shift of each state, at its position, for the backward pass.
+    Their concatenation is not stored. The first block stores the scale and shift of each state, at its position, for
+    the backward pass.
     """
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     cols = tl.program_id(1) * BN + tl.arange(0, BN)

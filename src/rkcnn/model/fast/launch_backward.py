@@ -11,8 +11,16 @@ from torch import Tensor
 from rkcnn.model.fast import backward_kernels as kernels
 from rkcnn.model.fast import weight_kernels
 from rkcnn.model.fast.launch_forward import (
-    CHANNELS, Kept, apply_norm, blocks, grid, partials, parts_of, plain_blocks, weight_views,
-)  # fmt: skip
+    CHANNELS,
+    Kept,
+    apply_norm,
+    blocks,
+    grid,
+    partials,
+    parts_of,
+    plain_blocks,
+    weight_views,
+)
 from rkcnn.model.fast.program import Program
 from rkcnn.model.fast.tiles import Split, Tiles, choose_tiles, part_count, power_of_two
 
@@ -64,8 +72,8 @@ def run_backward(gradient: Tensor, kept: Kept, program: Program) -> tuple[Tensor
                 source, conv, narrowed[e], norm2[e], dh2[e], part, rows, height, width, K=k, **blocks(tiles.conv_back)
             )
         kernels.finish_sums[(triton.cdiv(k, CHANNELS), 1)](
-            part, moments[program.slots + e], norm2[e], coefficients2[e], flat, len(part), rows, 0, 0, start + places.weight2,
-            start + places.bias2, K=k, BP=partials(len(part)), BC=CHANNELS,
+            part, moments[program.slots + e], norm2[e], coefficients2[e], flat, len(part), rows, 0, 0,
+            start + places.weight2, start + places.bias2, K=k, BP=partials(len(part)), BC=CHANNELS,
         )  # fmt: skip
         kernels.add_norm[(triton.cdiv(rows, tiles.plain.rows),)](
             dh2[e], narrowed[e], coefficients2[e], rows, K=k, **plain_blocks(tiles.plain, k)
@@ -165,7 +173,14 @@ def add_splits(room: Tensor, flat: Tensor, places: list[tuple[int, int]], row: i
     count, parts, size = room.shape
     numbers = tuple(number for place in places for number in place)
     weight_kernels.add_splits[(triton.cdiv(size, SUMMED), count)](
-        room, flat, table(numbers, flat.device), parts, size, row, BS=min(MOST_SPLITS, power_of_two(parts)), BLOCK=SUMMED
+        room,
+        flat,
+        table(numbers, flat.device),
+        parts,
+        size,
+        row,
+        BS=min(MOST_SPLITS, power_of_two(parts)),
+        BLOCK=SUMMED,
     )
 
 

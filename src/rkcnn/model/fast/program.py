@@ -13,7 +13,7 @@ from rkcnn.model.steps.rkcnn import RKStep
 MOST_SLOTS = 16  # states of a step: kernels get the slot of each state that a stage reads in 4 bits
 MOST_READS = 7  # states that one stage reads: kernels get the place of each in 8 bits of one number
 ALIGNED = 16  # elements: every gradient starts at a multiple of it, so that loads are wide
-WIDEST = 256  # channels: a block holds a row of all of them
+WIDEST = 128  # channels: a block holds a row of all of them
 
 
 class Evaluation(NamedTuple):

@@ -47,7 +47,7 @@ class Plain(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """The blocks of every kernel for one shape; None leaves a 3x3 convolution to torch, which is faster on many rows."""
+    """The blocks of every kernel for one shape; None leaves a 3x3 convolution to torch, where that is faster."""
 
     narrow: Product
     conv: Product | None
@@ -60,22 +60,26 @@ class Tiles(NamedTuple):
 
 def choose_tiles(rows: int, k: int) -> Tiles:
     """Return the blocks for activations of so many rows (pixels of all images) and k columns (channels)."""
-    wide = min(128, power_of_two(k))
-    deep = 32 if 64 < k <= 96 else min(64, power_of_two(k))
-    weights, narrow_weights = Split(64, wide, wide, 264), Split(32, wide, wide, 264, 8, 4)
-    stream = Stream(64, wide, 264)
-    large = Product(128, wide, deep, 4, 3)
+    wide = power_of_two(k)
+    half, third = min(64, wide), (32 if 64 < k <= 96 else min(64, wide))  # 96 columns of the sum instead of 128
+    split = Split(64, wide, wide, 264, 4)
+    if rows >= 131072:
+        narrow = Product(128, wide, half, 4)
+        return Tiles(narrow, None, None, Stream(64, half, 528, 4), None, split, Plain(128, 8))
     if rows >= 49152:
-        return Tiles(large, None, None, stream, None, narrow_weights, Plain(64, 8))
-    if rows >= 16384:
-        return Tiles(large, large, Product(256, wide, deep, 8), stream, weights, narrow_weights, Plain(64, 8))
-    product = Product(64, wide, power_of_two(k))
+        narrow = Product(256, wide, half, 8)
+        return Tiles(narrow, None, None, Stream(64, wide, 264, 4), split, split, Plain(128, 8))
+    if rows >= 24576:
+        product = Product(256, wide, half, 8) if k > 96 else Product(128, wide, third, 4, 4)
+        stream = Stream(64, wide, 132) if k > 96 else Stream(64, wide, 264, 4)
+        return Tiles(product, product, product, stream, split, split, Plain(128, 8))
     if rows >= 4096:
-        return Tiles(product, product, product, stream, weights, narrow_weights, Plain(16))
-    half = min(64, wide)
-    product = Product(32, half, power_of_two(k))
-    back = Product(64, half, power_of_two(k))
-    return Tiles(product, product, back, Stream(64, half, 264, 4), weights, Split(64, wide, wide, 132), Plain(8))
+        narrow = Product(64, wide, wide)
+        conv = Product(128, half, wide, 8) if k > 96 else narrow
+        return Tiles(narrow, conv, conv, Stream(64, wide, 132), split, Split(64, wide, wide, 132), Plain(64, 8))
+    conv = Product(64, half if k > 96 else min(32, wide), wide)
+    narrow = Product(32, half, wide)
+    return Tiles(narrow, conv, conv, Stream(64, half, 528, 4), split, Split(64, wide, wide, 132), Plain(32, 8))
 
 
 def power_of_two(number: int) -> int:

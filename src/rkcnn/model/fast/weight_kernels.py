@@ -67,7 +67,7 @@ def narrow_weights(
 
 @triton.jit
 def add_splits(PART, GRADS, PLACES, SPLITS, SIZE, ROW, BS: tl.constexpr, BLOCK: tl.constexpr):
-    """GRADS = the sum of each item's SPLITS parts of SIZE numbers, in rows of ROW; PLACES = (start, row length) there."""
+    """GRADS = the sum of each item's SPLITS parts of SIZE numbers, rows of ROW; PLACES: (start, row length) there."""
     item = tl.program_id(1).to(tl.int64)
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     total = tl.zeros((BS, BLOCK), tl.float32)
