@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import torch
 import triton
@@ -200,7 +200,7 @@ def split_arguments(split: Split) -> dict[str, int]:
     }
 
 
-@lru_cache(maxsize=256)
+@cache
 def table(numbers: tuple[int, ...], device: torch.device) -> Tensor:
-    """Return the numbers on the device; kept, since a CUDA graph can't copy them from the host."""
+    """Return the numbers on the device; kept for good, since a CUDA graph reads them there at every replay."""
     return torch.tensor(numbers, dtype=torch.int32, device=device)
