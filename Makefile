@@ -6,7 +6,7 @@ KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=10737418
 SETUP := pyproject.toml constraints.txt src/rkcnn/__init__.py
 PYTEST := OMP_NUM_THREADS=1 $(KEEP_MEMORY) $(BIN)/pytest -n 2 --dist worksteal
 
-.PHONY: train models test test-shared test-gpu fuzz bench-batches clean
+.PHONY: train models test test-shared test-gpu test-kernels fuzz bench-batches clean
 
 train: .venv/used  ## train a network on real digits, in about two minutes on two cores
 	$(BIN)/rkcnn train $(ARGS)
@@ -29,6 +29,9 @@ test-shared: .venv/tested  ## the tests that need ../shared, which `make test` s
 test-gpu: .venv/tested  ## the tests that need a GPU
 	$(BIN)/pytest -m gpu $(ARGS)
 
+test-kernels: .venv/tested .venv/triton/triton  ## the fused kernels under Triton's interpreter, on the CPU
+	OMP_NUM_THREADS=1 TRITON_INTERPRET=1 PYTHONPATH=.venv/triton $(BIN)/pytest tests/model/fast $(ARGS)
+
 MINUTES ?= 10
 fuzz: .venv/tested  ## damage files at random for MINUTES=10 and see that every reader and command refuses them well; REPLAY=fuzz-kept/SEED
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz.campaign --minutes $(MINUTES) $(if $(REPLAY),--replay $(REPLAY)) $(ARGS)
@@ -43,6 +46,9 @@ fuzz: .venv/tested  ## damage files at random for MINUTES=10 and see that every 
 .venv/tested: $(SETUP) | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[ray,hub,onnx,tensorboard,test]'
 	touch .venv/used $@
+
+.venv/triton/triton: | .venv/bin/python  # 640 MB; in a folder of its own, where torch and the other tests don't find it
+	$(BIN)/python -m pip install --quiet --no-deps --target .venv/triton triton==3.6.0
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

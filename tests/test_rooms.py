@@ -51,6 +51,8 @@ def test_the_core_needs_torch_numpy_and_safetensors_alone() -> None:
         needs = {name.partition(".")[0] for name in imported(ast.walk(tree))} - sys.stdlib_module_names - {"rkcnn"}
         eager = {name.partition(".")[0] for name in imported(iter(tree.body))}
         lazy = {"PIL"} - eager if room_of(file) == "data" else set()
+        if file.parent.name == "fast":  # torch for CUDA brings it
+            lazy = {"triton"}
         assert needs <= CORE_NEEDS | lazy, file
 
 
@@ -68,6 +70,16 @@ def test_record_and_report_load_no_torch() -> None:
 def test_what_needs_timm_is_imported_by_nobody() -> None:
     """Only `import rkcnn.timm`, by a user, imports it."""
     assert not [file for file in FILES if "rkcnn.timm" in imported(ast.walk(ast.parse(file.read_text())))]
+
+
+def test_triton_is_loaded_only_where_it_is_used() -> None:
+    """Only model/fast/ imports it, and what is imported on a CPU imports none of those modules."""
+    for file in (file for file in FILES if file.parent.name != "fast"):
+        assert "triton" not in {name.partition(".")[0] for name in imported(ast.walk(ast.parse(file.read_text())))}, (
+            file
+        )
+    code = "import rkcnn.fit.engine, rkcnn.model.create, sys; sys.exit('rkcnn.model.fast.step' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=600)
 
 
 def test_names_say_something() -> None:

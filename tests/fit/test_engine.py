@@ -122,8 +122,14 @@ def test_what_can_not_be_compiled_runs_eagerly_and_says_so(monkeypatch: pytest.M
     assert losses(engine) == losses(Engine(trainer()))
 
 
+def test_fused_kernels_that_cant_run_are_noted() -> None:
+    engine = start_engine("fused", trainer(recipe=replace(RECIPE, precision="bf16")))
+    assert engine.note.startswith("no fused kernels: it needs a GPU; no CUDA graph: it needs a GPU")
+    assert engine.kind in ("compile", "eager")
+
+
 def test_an_unknown_engine_is_refused() -> None:
-    with pytest.raises(InputError, match="engines are auto, eager, compile, graph"):
+    with pytest.raises(InputError, match="engines are auto, eager, compile, graph, fused"):
         start_engine("warp", trainer())
 
 

@@ -87,7 +87,8 @@ def train(
     device
         cpu, cuda, cuda:N, or auto: a GPU if there is one.
     engine
-        How steps are executed: eager, compile, graph, or auto: the fastest that can run this network here.
+        How steps are executed: eager, compile, graph, fused (RKCNN in bf16), or auto: the fastest of the
+        first three that can run this network here.
     out
         The folder in which runs are kept.
     again

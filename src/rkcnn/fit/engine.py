@@ -1,4 +1,4 @@
-"""How a training step is run: eagerly, compiled, or as one CUDA graph. All give the same losses up to rounding."""
+"""How a training step is run: eagerly, compiled, as one CUDA graph, or in fused kernels; the same up to rounding."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import torch
 
 from rkcnn.error import InputError
 from rkcnn.fit.trainer import Trainer
+from rkcnn.model.fast.choose import fuse_steps
 from rkcnn.model.layers import BatchNorm
 
-ENGINES = ("auto", "eager", "compile", "graph")
+ENGINES = ("auto", "eager", "compile", "graph", "fused")
 WARM_UP = 3  # real steps that let cuDNN and the allocator settle before a capture; their effect is undone
 COMPILED_VERSIONS = 100_000  # of one function that torch may keep; each network needs some, and torch's limit is 8
 
@@ -33,7 +34,7 @@ class Engine:
 
     @property
     def kind(self) -> str:
-        """The name of what really runs: eager, compile or graph."""
+        """The name of what really runs: eager, compile, graph or fused."""
         return "compile" if self.compiled else "eager"
 
     def begin(self) -> None:
@@ -88,10 +89,11 @@ class Graph(Engine):
     A kept partial batch runs outside the graph.
     """
 
-    kind = "graph"
+    kind = "graph"  # or fused, where the network's steps are (rkcnn.model.fast)
 
-    def __init__(self, trainer: Trainer, compiled: bool = True, note: str = "") -> None:
+    def __init__(self, trainer: Trainer, compiled: bool = True, note: str = "", kind: str = "graph") -> None:
         super().__init__(trainer, compiled, note)
+        self.kind = kind
         self.graph = torch.cuda.CUDAGraph()
         indices, choices = trainer.batches.plan(trainer.epoch, 0)  # a whole batch, also where a partial one comes next
         self.indices, self.choices = indices.clone(), choices.clone()
@@ -141,6 +143,9 @@ def start_engine(kind: str, trainer: Trainer) -> Engine:
     if kind == "auto":
         kind = "graph" if trainer.device.type == "cuda" else "eager"
     notes = []
+    if kind == "fused" and (reason := _fuse(trainer)):
+        notes.append(f"no fused kernels: {reason}")
+        kind = "graph"
     if kind == "graph" and (reason := _why_no_graph(trainer)):
         notes.append(f"no CUDA graph: {reason}")
         kind = "compile"
@@ -148,7 +153,18 @@ def start_engine(kind: str, trainer: Trainer) -> Engine:
         notes.append(f"not compiled: {reason}")
         kind = "eager"
     note = "; ".join(notes)
-    return Graph(trainer, note=note) if kind == "graph" else Engine(trainer, kind == "compile", note)
+    if kind in ("graph", "fused"):
+        return Graph(trainer, note=note, kind=kind)
+    return Engine(trainer, kind == "compile", note)
+
+
+def _fuse(trainer: Trainer) -> str:
+    """Let the network's steps train in fused kernels inside a CUDA graph, or return why they can't."""
+    if reason := _why_no_graph(trainer):
+        return reason
+    if trainer.recipe.precision != "bf16":
+        return f"they compute in bf16, and the recipe in {trainer.recipe.precision}"
+    return fuse_steps(trainer.network, trainer.device)
 
 
 def _why_no_graph(trainer: Trainer) -> str:

@@ -87,7 +87,7 @@ class Result:
     paper_flops: int | None  # as the paper counts, where it does
     evaluations: float | None  # of f or of stage networks in a forward pass; a mean where the data decides how many
     unconverged: float | None  # share of solves that did not converge
-    engine: str  # that really ran: eager, compile or graph
+    engine: str  # that really ran: eager, compile, graph or fused
     engine_note: str  # why it was not a faster one; empty where there is nothing to say
     data: dict[str, Any]  # checksums, if they are as published, classes, options of own images, error of one answer
     versions: dict[str, str]

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from rkcnn.model.create import create_model
-from rkcnn.model.layers import Layers
+from rkcnn.model.layers import BatchNorm, Layers
+from rkcnn.model.network import Network
 from rkcnn.model.steps.rkcnn import RKStep
 
 
@@ -111,3 +112,30 @@ def test_concatenated_e_is_a_dense_block() -> None:
 def test_steps_have_weights_of_their_own() -> None:
     one, two = (create_model(f"RKCNN-R-2@k=8,r={r}").get_submodule("periods") for r in (1, 2))
     assert 2 * sum(p.numel() for p in one.parameters()) == sum(p.numel() for p in two.parameters())
+
+
+def test_fused_kernels_take_a_step_only_in_training_with_autocast() -> None:
+    """In evaluation, for a trajectory and where norms are computed anew, the plain step runs."""
+    network = create_model("RKCNN-I-2@k=4,stem=conv", channels=1)
+    assert isinstance(network, Network)
+    taken = []
+
+    def take(step: RKStep, y: Tensor) -> Tensor:
+        taken.append(step)
+        return y
+
+    steps = [module for module in network.modules() if isinstance(module, RKStep)]
+    for step in steps:
+        step.fused = take
+    images = torch.randn(2, 1, 8, 8)
+    with torch.autocast("cpu", torch.bfloat16):
+        network(images)
+        assert taken == steps
+        network.trajectory(images)
+        network.eval()(images)
+        for norm in network.train().modules():
+            if isinstance(norm, BatchNorm):
+                norm.momentum = None
+        network(images)
+    network(images)
+    assert taken == steps

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.model.diagram import Diagram
-from rkcnn.model.layers import Layers
+from rkcnn.model.layers import BatchNorm, Layers
 from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
 from rkcnn.model.stage import SharedStage, Stage
@@ -28,6 +28,7 @@ class RKStep(nn.Module):
     """
 
     part_titles: ClassVar = {"guess": "Phase I, stage", "refine": "Phase II, stage", "both": "both phases, stage"}
+    fused: Callable[[RKStep, Tensor], Tensor] | None = None  # y -> y + e_1 + ... + e_s in kernels of model/fast/
 
     def __init__(
         self,
@@ -61,6 +62,16 @@ class RKStep(nn.Module):
                 e[i] = stage(*given, *seen[:i], *seen[i + 1 :])
         return x, e
 
+    def trains_fused(self, y: Tensor) -> bool:
+        """Whether the fused kernels can take this step: in training with autocast, where norms follow the batches."""
+        norms = [module for module in self.modules() if isinstance(module, BatchNorm)]
+        return (
+            self.fused is not None
+            and torch.is_autocast_enabled(y.device.type)
+            and y.numel() < 2**31
+            and all(norm.training and not norm.frozen and norm.momentum is not None for norm in norms)
+        )
+
     def _phase(self, number: int) -> list[Callable[..., Tensor]]:
         return [partial(stage, number) for stage in self.both] or list(self.guess if number == 1 else self.refine)
 
@@ -85,6 +96,11 @@ class RKCNN(Period):
 
     def walk(self, y: Tensor) -> Iterator[TimeStep]:
         for step in self.steps:
+            assert isinstance(step, RKStep)
+            if step.fused is not None and step.trains_fused(y):
+                y = step.fused(step, y)
+                yield TimeStep(y, ())
+                continue
             x, e = step(y)
             if self.concatenates:
                 y = torch.cat([y, *e], 1)

@@ -1,0 +1,58 @@
+"""Lets a network's RKCNN steps train in fused kernels, or says why they can't. Imports triton only where it is used."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from torch import nn
+
+from rkcnn.model.fast.program import program_of
+from rkcnn.model.layers import BatchNorm
+from rkcnn.model.stage import Stage
+from rkcnn.model.steps.rkcnn import RKCNN, RKStep
+
+SHARED_MEMORY = 160 * 1024  # bytes that a block of the kernels may take, as on A100, H100 and newer
+
+
+def fuse_steps(network: nn.Module, device: torch.device) -> str:
+    """Let every RKCNN step of the network train in fused kernels; if one can't, change nothing and return why not."""
+    periods = [module for module in network.modules() if isinstance(module, RKCNN)]
+    steps = [step for period in periods for step in period.steps if isinstance(step, RKStep)]
+    reason = _why_not_here(device) or ("" if steps else "it has no RKCNN step")
+    if not reason and any(period.concatenates for period in periods):
+        reason = "its steps end in a concatenation"
+    reason = reason or next(filter(None, map(_why_not, steps)), "")
+    if reason:
+        return reason
+    from rkcnn.model.fast.step import take_step
+
+    for step in steps:
+        step.fused = take_step
+    return ""
+
+
+def _why_not_here(device: torch.device) -> str:
+    if device.type != "cuda":
+        return "it needs a GPU"
+    if find_spec("triton") is None:
+        return "triton is not installed"
+    if torch.version.hip is not None:
+        return "the kernels were written for CUDA"
+    properties: Any = torch.cuda.get_device_properties(device)  # torch's types lack the field
+    if properties.shared_memory_per_block_optin < SHARED_MEMORY:
+        return "the GPU has too little shared memory"
+    return ""
+
+
+def _why_not(step: RKStep) -> str:
+    if step.both:
+        return "both phases share their convolutions"
+    stages = [stage for stage in (*step.guess, *step.refine) if isinstance(stage, Stage)]
+    norms = [norm for stage in stages for norm in (stage.norm1, stage.norm2)]
+    if not all(isinstance(norm, BatchNorm) and norm.reducer is None for norm in norms):
+        return "a norm is not a batch norm of its own"
+    if any(stage.narrow.dropout or stage.conv.dropout for stage in stages):
+        return "it has dropout"
+    return "" if program_of(step).fits else "it has too many states or channels"

@@ -1,0 +1,162 @@
+"""Kernels of the forward pass of an RKStep.
+
+Activations are (M, K) matrices, a row for each pixel of each image and a column for each channel; states and 1x1
+outputs lie behind each other in one buffer each. Statistics are float32: each block of rows gives its mean and its sum
+of squared deviations, and `finish_moments` joins those in a fixed order, so that a step is the same bit for bit.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def dot(a, b, acc):
+    """acc + a b, in full precision where a and b are float32."""
+    return tl.dot(a, b, acc, input_precision="ieee")
+
+
+@triton.jit
+def store_moments(tile, rows, cols, PART, M, K: tl.constexpr, BM: tl.constexpr):
+    """Store the mean and the sum of squared deviations of the block's rows, for each column."""
+    block = tl.program_id(0)
+    count = tl.minimum(M - block * BM, BM).to(tl.float32)
+    inside = (rows < M)[:, None]
+    mean = tl.sum(tl.where(inside, tile, 0.0), 0) / count
+    deviation = tl.where(inside, tile - mean[None, :], 0.0)
+    place = PART + block * 2 * K + cols
+    tl.store(place, mean, cols < K)
+    tl.store(place + K, tl.sum(deviation * deviation, 0), cols < K)
+
+
+@triton.jit
+def take_moments(Y, S, PART, M, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    """S = Y, and the moments of its blocks of rows."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    cols = tl.arange(0, BN)
+    mask = (rows < M)[:, None] & (cols < K)[None, :]
+    place = rows[:, None] * K + cols[None, :]
+    tile = tl.load(Y + place, mask, 0.0)
+    tl.store(S + place, tile, mask)
+    store_moments(tile.to(tl.float32), rows, cols, PART, M, K, BM)
+
+
+@triton.jit
+def finish_moments(
+    PART, MOM, WEIGHT, BIAS, SS, BLOCKS, M, eps, K: tl.constexpr, BM: tl.constexpr,
+    NORM: tl.constexpr, BP: tl.constexpr, BC: tl.constexpr,
+):  # fmt: skip
+    """MOM = (mean, 1 / deviation, unbiased variance) from the moments of blocks of BM rows.
+
+    With NORM also SS = (scale, shift) of the norm that reads them.
+    """
+    c = tl.program_id(0) * BC + tl.arange(0, BC)
+    total = tl.zeros((BP, BC), tl.float32)
+    for start in range(0, BLOCKS, BP):
+        p = start + tl.arange(0, BP)
+        mask = (p < BLOCKS)[:, None] & (c < K)[None, :]
+        count = tl.maximum(tl.minimum(M - p * BM, BM), 0).to(tl.float32)[:, None]
+        total += count * tl.load(PART + p[:, None] * 2 * K + c[None, :], mask, 0.0)
+    mean = tl.sum(total, 0) / M
+    total = tl.zeros((BP, BC), tl.float32)
+    for start in range(0, BLOCKS, BP):
+        p = start + tl.arange(0, BP)
+        mask = (p < BLOCKS)[:, None] & (c < K)[None, :]
+        count = tl.maximum(tl.minimum(M - p * BM, BM), 0).to(tl.float32)[:, None]
+        place = PART + p[:, None] * 2 * K + c[None, :]
+        off = tl.load(place, mask, 0.0) - mean[None, :]
+        total += tl.where(mask, tl.load(place + K, mask, 0.0) + count * off * off, 0.0)
+    squares = tl.sum(total, 0)
+    rstd = 1.0 / tl.sqrt(squares / M + eps)
+    tl.store(MOM + c, mean, c < K)
+    tl.store(MOM + K + c, rstd, c < K)
+    tl.store(MOM + 2 * K + c, squares / (M - 1), c < K)
+    if NORM:
+        scale = tl.load(WEIGHT + c, c < K, 0.0) * rstd
+        tl.store(SS + c, scale, c < K)
+        tl.store(SS + K + c, tl.load(BIAS + c, c < K, 0.0) - mean * scale, c < K)
+
+
+@triton.jit(do_not_specialize=["READS", "POSITIONS"])
+def narrow_forward(
+    S, MOM, WEIGHT, BIAS, SS, W, Z, PART, M, READS, POSITIONS, N: tl.constexpr, K: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """Z = relu(norm1(states)) W^T for the N states that READS names, and the moments of Z.
+
+    Their concatenation is not stored. The first block stores the scale and shift of each state, at its position, for
+    the backward pass.
+    """
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    cols = tl.program_id(1) * BN + tl.arange(0, BN)
+    first = (tl.program_id(0) == 0) & (tl.program_id(1) == 0)
+    KB: tl.constexpr = (K + BK - 1) // BK
+    acc = tl.zeros((BM, BN), tl.float32)
+    for i in range(N * KB):
+        j = i // KB
+        c = (i % KB) * BK + tl.arange(0, BK)
+        slot = (READS >> (4 * j)) & 15
+        position = (POSITIONS >> (8 * j)) & 255
+        moments = MOM + slot * 3 * K + c
+        scale = tl.load(WEIGHT + j * K + c, c < K, 0.0) * tl.load(moments + K, c < K, 0.0)
+        shift = tl.load(BIAS + j * K + c, c < K, 0.0) - tl.load(moments, c < K, 0.0) * scale
+        tl.store(SS + position * 2 * K + c, scale, (c < K) & first)
+        tl.store(SS + position * 2 * K + K + c, shift, (c < K) & first)
+        state = S + slot.to(tl.int64) * M * K
+        x = tl.load(state + rows[:, None] * K + c[None, :], (rows < M)[:, None] & (c < K)[None, :], 0.0)
+        a = tl.maximum(x.to(tl.float32) * scale[None, :] + shift[None, :], 0.0).to(x.dtype)
+        w = tl.load(W + cols[None, :] * (N * K) + j * K + c[:, None], (cols < K)[None, :] & (c < K)[:, None], 0.0)
+        acc = dot(a, w, acc)
+    z = acc.to(Z.dtype.element_ty)
+    tl.store(Z + rows[:, None] * K + cols[None, :], z, (rows < M)[:, None] & (cols < K)[None, :])
+    store_moments(z.to(tl.float32), rows, cols, PART, M, K, BM)
+
+
+@triton.jit
+def apply_norm(Z, SS, A, M, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    """A = relu(Z scale + shift), for each evaluation."""
+    evaluation = tl.program_id(1).to(tl.int64)
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    cols = tl.arange(0, BN)
+    mask = (rows < M)[:, None] & (cols < K)[None, :]
+    place = evaluation * M * K + rows[:, None] * K + cols[None, :]
+    scale = tl.load(SS + evaluation * 2 * K + cols, cols < K, 0.0)[None, :]
+    shift = tl.load(SS + evaluation * 2 * K + K + cols, cols < K, 0.0)[None, :]
+    z = tl.load(Z + place, mask, 0.0)
+    tl.store(A + place, tl.maximum(z.to(tl.float32) * scale + shift, 0.0).to(z.dtype), mask)
+
+
+@triton.jit
+def conv_forward(
+    A, W, OUT, PART, M, HEIGHT, WIDTH, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """OUT = the 3x3 convolution of A, padded with zeros, and the moments of OUT."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    cols = tl.program_id(1) * BN + tl.arange(0, BN)
+    across, down = rows % WIDTH, (rows // WIDTH) % HEIGHT
+    acc = tl.zeros((BM, BN), tl.float32)
+    for i in range(9 * ((K + BK - 1) // BK)):
+        tap = i // ((K + BK - 1) // BK)
+        c = (i % ((K + BK - 1) // BK)) * BK + tl.arange(0, BK)
+        dy, dx = tap // 3 - 1, tap % 3 - 1
+        v, u = down + dy, across + dx
+        inside = ((rows < M) & (v >= 0) & (v < HEIGHT) & (u >= 0) & (u < WIDTH))[:, None]
+        a = tl.load(A + (rows + dy * WIDTH + dx)[:, None] * K + c[None, :], inside & (c < K)[None, :], 0.0)
+        place = W + cols[None, :] * (9 * K) + tap * K + c[:, None]
+        w = tl.load(place, (cols < K)[None, :] & (c < K)[:, None], 0.0)
+        acc = dot(a, w, acc)
+    out = acc.to(OUT.dtype.element_ty)
+    tl.store(OUT + rows[:, None] * K + cols[None, :], out, (rows < M)[:, None] & (cols < K)[None, :])
+    store_moments(out.to(tl.float32), rows, cols, PART, M, K, BM)
+
+
+@triton.jit
+def add_increments(Y, E, COUNT: tl.constexpr, OUT, SIZE, BLOCK: tl.constexpr):
+    """OUT = Y + the COUNT states from E on, in float32; SIZE is that of a state."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.load(Y + i, i < SIZE, 0.0).to(tl.float32)
+    for _ in tl.static_range(COUNT):
+        total += tl.load(E + i, i < SIZE, 0.0).to(tl.float32)
+        E += SIZE
+    tl.store(OUT + i, total.to(OUT.dtype.element_ty), i < SIZE)

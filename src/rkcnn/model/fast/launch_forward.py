@@ -1,0 +1,157 @@
+"""Launches the kernels of an RKStep's forward pass, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+import torch
+import triton
+from torch import Tensor
+
+from rkcnn.model.fast import forward_kernels as kernels
+from rkcnn.model.fast.program import Program
+from rkcnn.model.fast.tiles import Plain, Product, choose_tiles, power_of_two
+
+MOST_PARTIALS = 1024  # partial sums that a block of the finishing kernels holds at a time
+CHANNELS = 8  # channels of one such block
+ADDED = 1024  # elements of a block of `add_increments`
+
+
+class Kept(NamedTuple):
+    """What the backward pass needs: no normalised activation is among it.
+
+    Statistics are float32: `moments` are the mean, the inverse deviation and the unbiased variance of each state, then
+    of each 1x1 output; `norm1` and `norm2` the scale and shift of each norm as it was used.
+    """
+
+    states: Tensor  # (slots, M, k)
+    narrowed: Tensor  # (evaluations, M, k), the outputs of the 1x1 convolutions
+    moments: Tensor  # (slots + evaluations, 3, k)
+    norm1: Tensor  # (pairs, 2, k)
+    norm2: Tensor  # (evaluations, 2, k)
+    weights: Tensor  # the convolutions' weights in the activations' precision, one behind the other
+
+
+def allocate(y: Tensor, program: Program) -> tuple[Tensor, Kept]:
+    """Return the step's result, and what it keeps, without values."""
+    images, k, height, width = y.shape
+    rows, evaluations = images * height * width, len(program.evaluations)
+
+    def statistics(*shape: int) -> Tensor:
+        return y.new_empty((*shape, k), dtype=torch.float32)
+
+    result = y.new_empty((images, height, width, k)).permute(0, 3, 1, 2)
+    return result, Kept(
+        y.new_empty((program.slots, rows, k)),
+        y.new_empty((evaluations, rows, k)),
+        statistics(program.slots + evaluations, 3),
+        statistics(len(program.pairs), 2),
+        statistics(evaluations, 2),
+        y.new_empty(program.weight_count),
+    )
+
+
+def run_forward(y: Tensor, parameters: Sequence[Tensor], program: Program, eps: float) -> tuple[Tensor, Kept]:
+    """Take the step; `parameters` are norm1's weight and bias, the 1x1's weight, norm2's, the 3x3's, of each stage."""
+    y = y.contiguous(memory_format=torch.channels_last)
+    result, kept = allocate(y, program)
+    states, narrowed, moments, norm1, norm2, _ = kept
+    height, width = y.shape[2:]
+    rows, k = states.shape[1:]
+    tiles = choose_tiles(rows, k)
+    weights = cast_weights(parameters, kept.weights, program)
+
+    def finish(part: Tensor, block: int, row: Tensor, norm: tuple[Tensor, Tensor, Tensor] | None) -> None:
+        weight, bias, out = norm or (row, row, row)
+        kernels.finish_moments[(triton.cdiv(k, CHANNELS),)](
+            part, row, weight, bias, out, len(part), rows, eps, K=k, BM=block, NORM=norm is not None,
+            BP=partials(len(part)), BC=CHANNELS,
+        )  # fmt: skip
+
+    def take_moments(source: Tensor, slot: int) -> None:
+        part = parts_of(states, tiles.plain.rows)
+        kernels.take_moments[(len(part),)](source, states[slot], part, rows, K=k, **plain_blocks(tiles.plain, k))
+        finish(part, tiles.plain.rows, moments[slot], None)
+
+    take_moments(y, 0)
+    normalised = torch.empty_like(y)
+    for e, evaluation in enumerate(program.evaluations):
+        weight1, bias1, _, weight2, bias2, _ = parameters[6 * evaluation.stage : 6 * evaluation.stage + 6]
+        narrow, conv = weights[2 * evaluation.stage : 2 * evaluation.stage + 2]
+        part, out = parts_of(states, tiles.narrow.rows), moments[program.slots + e]
+        kernels.narrow_forward[grid(tiles.narrow, rows, k)](
+            states, moments, weight1, bias1, norm1, narrow, narrowed[e], part, rows, program.packed_reads(e),
+            program.packed_positions(e), N=len(evaluation.reads), K=k, **blocks(tiles.narrow),
+        )  # fmt: skip
+        finish(part, tiles.narrow.rows, out, (weight2, bias2, norm2[e]))
+        apply_norm(narrowed[e : e + 1], norm2[e : e + 1], normalised, tiles.plain)
+        if tiles.conv is None:
+            take_moments(torch.conv2d(normalised, conv.permute(0, 3, 1, 2), padding=1), evaluation.out)
+            continue
+        part = parts_of(states, tiles.conv.rows)
+        kernels.conv_forward[grid(tiles.conv, rows, k)](
+            normalised, conv, states[evaluation.out], part, rows, height, width, K=k, **blocks(tiles.conv)
+        )
+        finish(part, tiles.conv.rows, moments[evaluation.out], None)
+    size = rows * k
+    kernels.add_increments[(triton.cdiv(size, ADDED),)](
+        states, states[program.increments.start], len(program.increments), result, size, BLOCK=ADDED
+    )
+    return result, kept
+
+
+def apply_norm(narrowed: Tensor, norm2: Tensor, out: Tensor, plain: Plain) -> None:
+    """Write relu(norm2(z)) of every evaluation given."""
+    count, rows, k = narrowed.shape
+    kernels.apply_norm[(triton.cdiv(rows, plain.rows), count)](
+        narrowed, norm2, out, rows, K=k, **plain_blocks(plain, k)
+    )
+
+
+def cast_weights(parameters: Sequence[Tensor], flat: Tensor, program: Program) -> list[Tensor]:
+    """Write the convolutions' weights into `flat`, channels last; return each as it lies there."""
+    sources = [parameters[6 * stage + n].permute(0, 2, 3, 1) for stage in range(program.stages) for n in (2, 5)]
+    flat.copy_(torch.cat([source.reshape(-1) for source in sources]))
+    return weight_views(flat, program)
+
+
+def weight_views(flat: Tensor, program: Program) -> list[Tensor]:
+    """Return the (k, 1, 1, inputs) and (k, 3, 3, k) weights of each stage in what `cast_weights` wrote."""
+    k = program.k
+    shapes = [shape for e in range(program.stages) for shape in ((k, 1, 1, program.inputs(e)), (k, 3, 3, k))]
+    parts = flat.split([prod(shape) for shape in shapes])
+    return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def parts_of(states: Tensor, block: int) -> Tensor:
+    """Return room for two partial sums a channel of every block of rows."""
+    _, rows, k = states.shape
+    return states.new_empty((triton.cdiv(rows, block), 2, k), dtype=torch.float32)
+
+
+def partials(count: int) -> int:
+    """Return how many partial sums a block of a finishing kernel holds at a time."""
+    return min(MOST_PARTIALS, power_of_two(count))
+
+
+def grid(product: Product, rows: int, k: int) -> tuple[int, int]:
+    """Return the number of blocks of rows and of columns."""
+    return triton.cdiv(rows, product.rows), triton.cdiv(k, product.columns)
+
+
+def blocks(product: Product) -> dict[str, int]:
+    """Return the sizes of a product's blocks as a kernel's arguments."""
+    return {
+        "BM": product.rows,
+        "BN": product.columns,
+        "BK": product.sum,
+        "num_warps": product.warps,
+        "num_stages": product.stages,
+    }
+
+
+def plain_blocks(plain: Plain, k: int) -> dict[str, int]:
+    """Return the sizes of the blocks of a kernel without a product as its arguments."""
+    return {"BM": plain.rows, "BN": power_of_two(k), "num_warps": plain.warps}

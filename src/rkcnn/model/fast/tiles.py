@@ -1,0 +1,97 @@
+"""Sizes of the blocks that the fused kernels work on: fixed by shape, so that training again gives the same bits.
+
+Nothing is tuned while it runs. The values were chosen by measurement on an H200 (docs/gpu.md).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Product(NamedTuple):
+    """Blocks of a product: rows and columns of the result, and how much of the sum at a time."""
+
+    rows: int
+    columns: int
+    sum: int
+    warps: int = 4
+    stages: int = 3
+
+
+class Stream(NamedTuple):
+    """Blocks of a product whose programs keep the weights and go through many rows; `programs` in all."""
+
+    rows: int
+    columns: int
+    programs: int
+    warps: int = 8
+    stages: int = 3
+
+
+class Split(NamedTuple):
+    """Blocks of a weight gradient, whose sum runs over rows: rows at a time, block of the result, programs in all."""
+
+    rows: int
+    outputs: int
+    inputs: int
+    programs: int
+    warps: int = 8
+    stages: int = 3
+
+
+class Plain(NamedTuple):
+    """Rows of a block of the kernels without a product."""
+
+    rows: int
+    warps: int = 4
+
+
+class Tiles(NamedTuple):
+    """The blocks of every kernel for one shape; None leaves a 3x3 convolution to torch, where that is faster."""
+
+    narrow: Product
+    conv: Product | None
+    conv_back: Product | None
+    narrow_back: Stream
+    conv_weights: Split | None
+    narrow_weights: Split
+    plain: Plain = Plain(32)
+
+
+def choose_tiles(rows: int, k: int) -> Tiles:
+    """Return the blocks for activations of so many rows (pixels of all images) and k columns (channels)."""
+    wide = power_of_two(k)
+    half, third = min(64, wide), (32 if 64 < k <= 96 else min(64, wide))  # 96 columns of the sum instead of 128
+    split = Split(64, wide, wide, 264, 4)
+    if rows >= 131072:
+        narrow = Product(128, wide, half, 4)
+        return Tiles(narrow, None, None, Stream(64, half, 528, 4), None, split, Plain(128, 8))
+    if rows >= 49152:
+        narrow = Product(256, wide, half, 8)
+        return Tiles(narrow, None, None, Stream(64, wide, 264, 4), split, split, Plain(128, 8))
+    if rows >= 24576:
+        product = Product(256, wide, half, 8) if k > 96 else Product(128, wide, third, 4, 4)
+        stream = Stream(64, wide, 132) if k > 96 else Stream(64, wide, 264, 4)
+        return Tiles(product, product, product, stream, split, split, Plain(128, 8))
+    if rows >= 4096:
+        narrow = Product(64, wide, wide)
+        conv = Product(128, half, wide, 8) if k > 96 else narrow
+        return Tiles(narrow, conv, conv, Stream(64, wide, 132), split, Split(64, wide, wide, 132), Plain(64, 8))
+    conv = Product(64, half if k > 96 else min(32, wide), wide)
+    narrow = Product(32, half, wide)
+    return Tiles(narrow, conv, conv, Stream(64, half, 528, 4), split, Split(64, wide, wide, 132), Plain(32, 8))
+
+
+def power_of_two(number: int) -> int:
+    """Return the smallest power of two that is at least the number, and at least 16, as a matrix unit needs."""
+    return max(16, 1 << (number - 1).bit_length())
+
+
+def part_count(block: int, programs: int, rows: int, others: int) -> tuple[int, int]:
+    """Return into how many parts the rows are split, and the rows of each, whole blocks of them.
+
+    There are about so many programs in all, `others` for each part.
+    """
+    parts = max(1, programs // others)
+    each = -(-rows // (parts * block)) * block
+    return -(-rows // each), each

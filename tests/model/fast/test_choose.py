@@ -1,0 +1,39 @@
+"""Which networks train in fused kernels, and what is said of the others."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rkcnn.model.create import create_model
+from rkcnn.model.fast import choose
+from rkcnn.model.fast.choose import fuse_steps
+from rkcnn.model.steps.rkcnn import RKStep
+
+CPU = torch.device("cpu")
+
+
+def test_a_cpu_keeps_the_plain_steps() -> None:
+    network = create_model("RKCNN-I-2_2@k=8")
+    assert fuse_steps(network, CPU) == "it needs a GPU"
+    assert not any(step.fused for step in network.modules() if isinstance(step, RKStep))
+
+
+@pytest.mark.parametrize(
+    ("spec", "dropout", "reason"),
+    [
+        ("ResNet@k=4", 0.0, "it has no RKCNN step"),
+        ("RKCNN-I-2@k=4,merge=concat", 0.0, "its steps end in a concatenation"),
+        ("RKCNN-I-2@k=4,shared=on", 0.0, "both phases share their convolutions"),
+        ("RKCNN-I-2@k=4,norm=gn", 0.0, "a norm is not a batch norm of its own"),
+        ("RKCNN-I-2@k=4", 0.2, "it has dropout"),
+        ("RKCNN-E-8@k=4", 0.0, "it has too many states or channels"),
+    ],
+)
+def test_what_can_not_be_fused_says_why(
+    monkeypatch: pytest.MonkeyPatch, spec: str, dropout: float, reason: str
+) -> None:
+    monkeypatch.setattr(choose, "_why_not_here", lambda device: "")
+    network = create_model(spec, dropout=dropout)
+    assert fuse_steps(network, CPU) == reason
+    assert not any(step.fused for step in network.modules() if isinstance(step, RKStep))
