@@ -46,7 +46,11 @@ class Contender:
         with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
             self.take_turn(1)
         events = [event for event in profiler.events() or () if str(event.device_type).endswith("CUDA")]
-        kernels = [event for event in events if not event.name.startswith(("Memcpy", "Memset"))]
+        kernels = [
+            event
+            for event in events
+            if not (event.name.startswith(("Memcpy", "Memset")) or getattr(event, "is_user_annotation", False))
+        ]
         return len(kernels) / self.measurement.at_once if kernels else None
 
 

@@ -96,7 +96,6 @@ class Measuring:
             try:
                 for contender in each.build():
                     contender.take_turn(self.warm_up)
-                    contender.measurement.kernels = contender.count_kernels()
                     if self.device.type == "cuda":
                         contender.measurement.peak_bytes = peak_bytes(self.device) - before
                     contenders.append(contender)
@@ -122,6 +121,11 @@ class Measuring:
                 measurement.seconds.append(contender.take_turn(self.steps))
                 self._keep(measurement)
                 done += 1
+
+        if self.device.type == "cuda":
+            for contender in contenders:  # after all rounds, for a profiler may slow what follows
+                yield Progress(f"counting kernels of {_describe(contender.measurement)}", done, total)
+                contender.measurement.kernels = contender.count_kernels()
 
     def _measure_memory(self, wanted: list[_Wanted]) -> Iterator[Progress]:
         total, done = self.rounds * len(wanted), 0

@@ -31,8 +31,8 @@ class Product:
         """Multiply a few times; return the FLOP/s."""
         dtype = torch.bfloat16 if self.precision == "bf16" else torch.float32
         if self._matrices is None:
-            drawn = torch.randn(2, self.size, self.size, generator=torch.Generator().manual_seed(0))
-            self._matrices = drawn[0].to(self.device, dtype), drawn[1].to(self.device, dtype)
+            drawn = torch.randn(2, self.size, self.size, device=self.device).to(dtype)
+            self._matrices = drawn[0], drawn[1]
             self._multiply()  # warm-up
         return self._multiply()
 

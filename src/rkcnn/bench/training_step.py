@@ -60,10 +60,12 @@ def our_training_step(
     engines: list[Engine] = []
     for seed in range(at_once):
         trainer = Trainer(create_network(name, seed), images, recipe, seed, device)
-        engines.append(_start(engine, trainer))
-        engines[-1].begin()
-        if engines[-1].note:
-            raise CannotRun(engines[-1].note)
+        started = _start(engine, trainer)
+        if not started.note:  # else it is another engine, which would be compiled for nothing
+            started.begin()
+        if started.note:
+            raise CannotRun(started.note)
+        engines.append(started)
 
     def advance(count: int) -> None:
         for engine in engines:

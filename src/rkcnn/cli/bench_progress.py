@@ -11,7 +11,10 @@ from rkcnn.use.progress import clock
 
 
 class BenchProgress:
-    """Writes "12 of 70, 1:20 left: ...": to a terminal at each turn, where the line is replaced, else every 10 s."""
+    """Writes "12 of 70, 1:20 left: ...": to a terminal at each turn, where the line is replaced, else every 10 s.
+
+    A log has a line for each contender that is prepared, which may take a minute where it is compiled.
+    """
 
     def __init__(self, out: TextIO | None) -> None:
         self._out = out
@@ -24,7 +27,7 @@ class BenchProgress:
         now = time.monotonic()
         if done is not None and self._first_turn is None:
             self._first_turn = now
-        if self._out is None or now - self._shown < (0 if self._live else 10):
+        if self._out is None or (not self._live and done is not None and now - self._shown < 10):
             return
         self._shown = now
         text = what

@@ -157,8 +157,10 @@ def _check_values(record: Bench) -> None:
     for product in record.products.values():
         _check_numbers("products", product)
     for each in record.measurements:
-        if not each.values:
+        if not (each.memory_bytes if record.kind == "memory" else each.seconds):
             raise ValueError(f"{each.label} has no rounds")
+        if len(each.idle_bytes) != len(each.memory_bytes):
+            raise ValueError(f"{each.label} has {len(each.idle_bytes)} idle_bytes for {len(each.memory_bytes)} rounds")
         for name in ("seconds", "memory_bytes"):
             _check_numbers(name, getattr(each, name), empty=True)
         _check_numbers("idle_bytes", each.idle_bytes, empty=True, least=0)

@@ -30,7 +30,8 @@ the columns mean, and how to measure, is in [docs/performance.md](../docs/perfor
 def describe_bench(record: Bench) -> list[str]:
     """Return lines that say what was measured, where, and by which code."""
     machine = record.machine
-    cores = f"{machine.get('threads')} threads of {machine.get('cores')} CPU cores, {machine.get('processor')}"
+    threads = f"{machine.get('threads')} thread{'s' * (machine.get('threads') != 1)}"
+    cores = f"{threads} on {machine.get('cores')} CPU cores, {machine.get('processor')}"
     place = machine.get("gpu") or cores
     versions = ", ".join(f"{name} {value}" for name, value in record.versions.items())
     found = [
@@ -43,8 +44,10 @@ def describe_bench(record: Bench) -> list[str]:
     found.append(f"{rounds} interleaved rounds{turn}{broken}")
     if record.products:
         n = record.product_size
-        speeds = ", ".join(f"{1e-12 * median(each):.4g} in {name}" for name, each in record.products.items())
-        found[-1] += f"; a product of two {n:,} x {n:,} matrices: {speeds} TFLOP/s"
+        speeds = ", ".join(
+            f"{_digits(1e-12 * median(each))} TFLOP/s in {name}" for name, each in record.products.items()
+        )
+        found[-1] += f"; a product of two {n:,} x {n:,} matrices: {speeds}"
     if record.note:
         found.append(f"note: {record.note}")
     return found + [f"left out: {line}" for line in record.left_out]

@@ -26,18 +26,23 @@ def import_file(peer: PeerChoice, place: str) -> ModuleType:
             f"clone github.com/{CHECKOUTS[peer.name]} and give its folder"
         )
     package = f"_rkcnn_peer_{peer.name}"
+    _forget(package)  # files of the same names may come from another checkout
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of somebody's older code
             _load(package, path.parent / "__init__.py", folder=path.parent)
             return _load(f"{package}.{path.stem}", path)
     except Exception as error:
-        for name in [name for name in sys.modules if name.partition(".")[0] == package]:
-            del sys.modules[name]
+        _forget(package)
         raise InputError(
             f"{path} can't be imported ({type(error).__name__}: {str(error).partition(chr(10))[0]}); give a checkout "
             f"of {CHECKOUTS[peer.name]} as its authors published it"
         ) from error
+
+
+def _forget(package: str) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        del sys.modules[name]
 
 
 def _load(name: str, path: Path, folder: Path | None = None) -> ModuleType:

@@ -106,8 +106,11 @@ def build_dense(peer: PeerChoice, network: Network) -> nn.Module:
     """Return our network with the dense blocks of torchvision or timm, whichever the peer is."""
     if network.spec.family != "DenseNet" or norms_of(network.spec)[1] != "bn":
         raise CannotRun(f"{peer.name} has no {network.name}: it has DenseNet with batch norm")
-    module = import_module(f"{peer.name}.models.densenet")
-    make = module._DenseBlock if peer.name == "torchvision" else module.DenseBlock
+    try:
+        module = import_module(f"{peer.name}.models.densenet")
+        make = getattr(module, "DenseBlock", None) or module._DenseBlock  # timm's name, and torchvision's
+    except (ImportError, RuntimeError, AttributeError) as error:  # an installed torchvision may not fit torch
+        raise CannotRun(f"{peer.name}'s DenseNet can't be imported: {str(error).partition(chr(10))[0]}") from error
     extra = {"drop_rate": 0.0} if peer.name == "torchvision" else {}
 
     def build(period: nn.Module, i: int) -> nn.Module:
