@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
+from bench.peers.stand_ins import write_authors
 from rkcnn.bench import measure, product
 from rkcnn.bench.measure import Measuring, Progress
 from rkcnn.bench.memory import PeakMemory
@@ -34,6 +37,16 @@ def test_every_contender_takes_its_turn_in_each_round() -> None:
     ]
     assert (record.complete, record.note, len(record.products["fp32"])) == (True, "a note", 2)
     assert record.versions.keys() >= {"rkcnn", "torch", "python", "torchdiffeq"}
+
+
+def test_a_peer_that_computes_something_else_is_said_before_any_turn(tmp_path: Path) -> None:
+    peer = f"authors={write_authors(tmp_path, factor=2)}"
+    for kind in ("train", "infer", "memory"):
+        plan = make_plan(kind, ["RKCNN-E-1@k=2"], batch="2", engine="eager", device="cpu", peers=[peer])
+        seen: list[Progress] = []
+        with pytest.raises(InputError, match="authors was not timed"):
+            seen.extend(Measuring(plan).run())
+        assert not [each for each in seen if each.done is not None or " rkcnn " in each.what]
 
 
 def test_infer_and_solve() -> None:

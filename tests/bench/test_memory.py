@@ -17,7 +17,7 @@ from rkcnn.error import InputError
 
 @pytest.mark.parametrize("peer", [None, PeerChoice("naive")])
 def test_steps_take_memory(peer: PeerChoice | None) -> None:
-    peak, idle = take_steps("RKCNN-R-2@k=4", 2, "fp32", "eager", torch.device("cpu"), peer)
+    peak, idle = take_steps("RKCNN-E-1@k=4", 2, "fp32", "eager", torch.device("cpu"), peer)
     assert peak >= idle > 1 << 20
 
 

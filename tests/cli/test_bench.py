@@ -38,7 +38,7 @@ def test_a_bench(rkcnn: Run, tmp_path: Path) -> None:
     assert "training step, RKCNN-E-1@k=2, batch 4\n  contender " in out
     assert f"written   {file}\n" in out
     assert sorted(path.name for path in folder.iterdir()) == ["bench.png", "bench.svg"]
-    assert err.startswith("preparing RKCNN-E-1@k=2, batch 2, rkcnn eager, fp32\n")
+    assert err.startswith("preparing RKCNN-E-1@k=2, batch 2, naive eager, fp32\n")  # peers first
 
 
 @pytest.mark.parametrize(

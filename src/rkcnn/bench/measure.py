@@ -15,10 +15,10 @@ from typing import NamedTuple
 import torch
 
 from rkcnn import __version__
-from rkcnn.bench.contender import Contender, create_network
+from rkcnn.bench.contender import Contender, create_network, image_size
 from rkcnn.bench.forward_pass import our_forward_pass, peer_forward_pass
 from rkcnn.bench.memory import measure_peak
-from rkcnn.bench.peers.same_outputs import choose_peers
+from rkcnn.bench.peers.same_outputs import build_peer, check_peer, choose_peers
 from rkcnn.bench.plain_solve import plain_solves
 from rkcnn.bench.plan import INFER_BATCHES, PACKAGES, CannotRun, PeerChoice, Plan
 from rkcnn.bench.product import Product
@@ -82,14 +82,17 @@ class Measuring:
 
     def run(self) -> Iterator[Progress]:
         """Measure everything, and yield before each piece of work what it is; raises InputError if nothing can run."""
+        for peer in self.plan.peers or ():
+            check_peer(peer)
         wanted = list(self._list_wanted())
         measure = self._measure_memory if self.plan.kind == "memory" else self._measure_times
         yield from measure(wanted)
         self.record.complete = True
 
     def _measure_times(self, wanted: list[_Wanted]) -> Iterator[Progress]:
-        contenders: list[Contender] = []
-        for each in wanted:
+        # Peers first: outputs that are not ours are said before ours are compiled, and before anything is timed.
+        built: dict[int, list[Contender]] = {}
+        for place, each in sorted(enumerate(wanted), key=lambda pair: pair[1].peer is None):
             yield Progress(f"preparing {_describe(each.measurement)}", None, len(wanted))
             before = torch.cuda.memory_allocated(self.device) if self.device.type == "cuda" else 0
             forget_peak(self.device)
@@ -98,11 +101,12 @@ class Measuring:
                     contender.take_turn(self.warm_up)
                     if self.device.type == "cuda":
                         contender.measurement.peak_bytes = peak_bytes(self.device) - before
-                    contenders.append(contender)
+                    built.setdefault(place, []).append(contender)
             except CannotRun as reason:
                 self._leave_out(each, str(reason))
             except torch.OutOfMemoryError:
                 self._leave_out(each, "the GPU has too little memory")
+        contenders = [contender for place in sorted(built) for contender in built[place]]
         self._check_any(contenders)
         precisions = dict.fromkeys(contender.measurement.precision for contender in contenders)
         products = [Product(precision, self.device) for precision in precisions]
@@ -128,6 +132,14 @@ class Measuring:
                 contender.measurement.kernels = contender.count_kernels()
 
     def _measure_memory(self, wanted: list[_Wanted]) -> Iterator[Progress]:
+        for each in [each for each in wanted if each.peer is not None]:
+            yield Progress(f"comparing outputs: {_describe(each.measurement)}", None, len(wanted))
+            network = create_network(each.measurement.network)
+            try:
+                _, each.measurement.difference = build_peer(each.peer, network, image_size(network))
+            except CannotRun as reason:
+                self._leave_out(each, str(reason))
+                wanted.remove(each)
         total, done = self.rounds * len(wanted), 0
         for number in range(1, self.rounds + 1):
             for each in list(wanted):

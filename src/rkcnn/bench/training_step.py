@@ -15,7 +15,7 @@ from rkcnn.bench.contender import (
     create_network,
     image_size,
 )
-from rkcnn.bench.peers.same_outputs import build_peer
+from rkcnn.bench.peers.same_outputs import build_peer, build_uncompared
 from rkcnn.bench.plan import CannotRun, PeerChoice
 from rkcnn.data.images import Images
 from rkcnn.data.sets import SETS
@@ -87,14 +87,17 @@ def _start(engine: str, trainer: Trainer) -> Engine:
     return start_engine(engine, trainer)
 
 
-def peer_training_step(peer: PeerChoice, name: str, batch: int, device: torch.device) -> Contender:
+def peer_training_step(
+    peer: PeerChoice, name: str, batch: int, device: torch.device, *, compare: bool = True
+) -> Contender:
     """Return a plain training step of a peer's network, with our weights: eager, torch's SGD, images on the device.
 
-    The precision is what torch does by itself: on a GPU, convolutions in tf32.
+    The precision is what torch does by itself: on a GPU, convolutions in tf32. Without `compare` its outputs are not
+    compared with ours, which takes memory.
     """
     ours = create_network(name)
     size = image_size(ours)
-    network, difference = build_peer(peer, ours, size)
+    network, difference = build_peer(peer, ours, size) if compare else (build_uncompared(peer, ours), None)
     step = PlainStep(network.to(device).train(), batch, ours.channels, size, device)
 
     def advance(count: int) -> None:

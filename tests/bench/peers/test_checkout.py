@@ -27,6 +27,15 @@ def test_a_file_sees_its_package_and_nothing_else_changes(tmp_path: Path) -> Non
     assert not {"package", "utils", "file"} & sys.modules.keys()
 
 
+def test_two_checkouts_in_one_process(tmp_path: Path) -> None:
+    for value in (3, 4):
+        folder = tmp_path / str(value)
+        folder.mkdir()
+        peer = write(folder, "from .utils import VALUE\n")
+        (folder / "package" / "utils.py").write_text(f"VALUE = {value}\n")
+        assert value == import_file(peer, "package/file.py").VALUE
+
+
 def test_a_folder_that_is_no_checkout(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is no checkout of ZhuMai/RKCNN: it has no package/file\.py"):
         import_file(PeerChoice("authors", tmp_path), "package/file.py")

@@ -7,13 +7,11 @@ import re
 
 from torch import nn
 
-from rkcnn.bench.peers.checkout import import_file
+from rkcnn.bench.peers.checkout import PLACES, import_file
 from rkcnn.bench.plan import CannotRun, PeerChoice
 from rkcnn.error import InputError
 from rkcnn.model.network import Network
 from rkcnn.model.spec import norms_of
-
-PLACE = "pytorch_models/RKCNN.py"
 
 # Our names of a stage's layers, and theirs in Phase I and Phase II.
 _LAYERS = {
@@ -50,9 +48,11 @@ def build_authors(peer: PeerChoice, network: Network) -> nn.Module:
     )
     if spec.family != "RKCNN" or unlike:
         raise CannotRun(f"the authors' code has no {network.name}: it has RKCNN-E, -I and -R with batch norm")
-    build = getattr(import_file(peer, PLACE), "build_RKCNN", None)
+    build = getattr(import_file(peer, PLACES["authors"]), "build_RKCNN", None)
     if build is None:
-        raise InputError(f"`peer={peer}` given; its {PLACE} has no build_RKCNN; give a checkout of ZhuMai/RKCNN")
+        raise InputError(
+            f"`peer={peer}` given; its {PLACES['authors']} has no build_RKCNN; give a checkout of ZhuMai/RKCNN"
+        )
     theirs: nn.Module = build(
         growth_rates=list(spec.k),
         stages=list(spec.stages),

@@ -11,13 +11,11 @@ from types import ModuleType
 from rkcnn.bench.plan import CHECKOUTS, PeerChoice
 from rkcnn.error import InputError
 
+PLACES = {"authors": "pytorch_models/RKCNN.py", "cliquenet": "imagenet_pytorch/utils.py"}  # what is imported of each
 
-def import_file(peer: PeerChoice, place: str) -> ModuleType:
-    """Return the module at `place`, PACKAGE/FILE.py of the peer's checkout; this runs its code.
 
-    The package is imported under a name of its own, so that `from .utils import ...` works in the file, and nothing
-    that is installed is hidden. Raises InputError if there is no such file, or if its import fails.
-    """
+def find_file(peer: PeerChoice, place: str) -> Path:
+    """Return the path of a file of the peer's checkout; raises InputError if there is none."""
     assert peer.path is not None
     path = peer.path / place
     if not path.is_file():
@@ -25,6 +23,16 @@ def import_file(peer: PeerChoice, place: str) -> ModuleType:
             f"`peer={peer}` given; {peer.path} is no checkout of {CHECKOUTS[peer.name]}: it has no {place}; "
             f"clone github.com/{CHECKOUTS[peer.name]} and give its folder"
         )
+    return path
+
+
+def import_file(peer: PeerChoice, place: str) -> ModuleType:
+    """Return the module at `place`, PACKAGE/FILE.py of the peer's checkout; this runs its code.
+
+    The package is imported under a name of its own, so that `from .utils import ...` works in the file, and nothing
+    that is installed is hidden. Raises InputError if there is no such file, or if its import fails.
+    """
+    path = find_file(peer, place)
     package = f"_rkcnn_peer_{peer.name}"
     _forget(package)  # files of the same names may come from another checkout
     try:

@@ -10,14 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rkcnn.bench.peers.checkout import import_file
+from rkcnn.bench.peers.checkout import PLACES, import_file
 from rkcnn.bench.plan import CannotRun, PeerChoice
 from rkcnn.error import InputError
 from rkcnn.model.layers import BatchNorm
 from rkcnn.model.network import Network
 from rkcnn.model.spec import norms_of
 
-CLIQUE_PLACE = "imagenet_pytorch/utils.py"
 TORCHDIFFEQ = {  # our method -> theirs, and its options
     "euler": ("euler", {}),
     "midpoint": ("midpoint", {}),
@@ -71,10 +70,10 @@ def build_cliquenet(peer: PeerChoice, network: Network) -> nn.Module:
     """Return our network with CliqueNet's own blocks (iboing/CliqueNet, its PyTorch code for ImageNet)."""
     if network.spec.family != "CliqueNet" or norms_of(network.spec)[1] != "bn" or (network.spec.sweeps or 1) != 1:
         raise CannotRun(f"CliqueNet's code has no {network.name}: it has CliqueNet with batch norm and one sweep")
-    make = getattr(import_file(peer, CLIQUE_PLACE), "clique_block", None)
+    make = getattr(import_file(peer, PLACES["cliquenet"]), "clique_block", None)
     if make is None:
         raise InputError(
-            f"`peer={peer}` given; its {CLIQUE_PLACE} has no clique_block; give a checkout of iboing/CliqueNet"
+            f"`peer={peer}` given; its {PLACES['cliquenet']} has no clique_block; give a checkout of iboing/CliqueNet"
         )
 
     def build(period: nn.Module, i: int) -> nn.Module:

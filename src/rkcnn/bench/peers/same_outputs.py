@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.bench.peers.authors import build_authors
+from rkcnn.bench.peers.checkout import PLACES, find_file
 from rkcnn.bench.peers.in_frame import build_cliquenet, build_dense, build_torchdiffeq
 from rkcnn.bench.peers.naive import build_naive
 from rkcnn.bench.plan import PACKAGES, CannotRun, PeerChoice
@@ -44,6 +45,21 @@ def choose_peers(family: str) -> tuple[PeerChoice, ...]:
     return installed or (() if "torchdiffeq" in wanted else (PeerChoice("naive"),))
 
 
+def check_peer(peer: PeerChoice) -> None:
+    """Raise InputError if a peer is not installed, or if its folder is not its checkout."""
+    if peer.name in PLACES:
+        find_file(peer, PLACES[peer.name])
+    if peer.name in PACKAGES and find_spec(peer.name) is None:
+        raise InputError(f"`peer={peer.name}` given, and {peer.name} is not installed here; install it or leave it out")
+
+
+def build_uncompared(peer: PeerChoice, network: Network | Published) -> nn.Module:
+    """Return the peer's network with our weights; CannotRun if it has no such network."""
+    if not isinstance(network, Network):
+        raise CannotRun("peers are compared on networks of our frame alone, such as RKCNN-I-2_2_2@k=120")
+    return _BUILDERS[peer.name](peer, network)
+
+
 def build_peer(peer: PeerChoice, network: Network | Published, size: int) -> tuple[nn.Module, float]:
     """Return the peer's network with our weights, and the largest difference of its outputs from ours.
 
@@ -51,12 +67,8 @@ def build_peer(peer: PeerChoice, network: Network | Published, size: int) -> tup
     random norms, since those of new networks would hide a mistake. Raises CannotRun if the peer has no such network,
     and InputError if the peer is not there, or if the difference is more than rounding.
     """
-    if not isinstance(network, Network):
-        raise CannotRun("peers are compared on networks of our frame alone, such as RKCNN-I-2_2_2@k=120")
-    if peer.name in PACKAGES and find_spec(peer.name) is None:
-        raise InputError(f"`peer={peer.name}` given, and {peer.name} is not installed here; install it or leave it out")
-    build = _BUILDERS[peer.name]
-    theirs = build(peer, network)  # what can't be built is said before the slower comparison
+    check_peer(peer)
+    theirs = build_uncompared(peer, network)  # what can't be built is said before the slower comparison
     difference = _compare_once(peer, network.name, network.channels, size)
     if not difference <= TOLERANCE:
         raise InputError(
