@@ -23,11 +23,13 @@ from fuzz.mutations import damage as damage_form
 from fuzz.mutations import damage_bytes
 from fuzz.watched import run_watched
 from fuzz.world import BEGUN, RUN
+from record.benches import made, measured
 from rkcnn.data.cache import read_description
 from rkcnn.error import InputError
 from rkcnn.evaluation.weights import read_weights
 from rkcnn.fit.recipe import find_recipe
 from rkcnn.model.spec import parse
+from rkcnn.record.bench import read_bench
 from rkcnn.record.config import read_config
 from rkcnn.record.memory import read_memory
 from rkcnn.record.result import read_result
@@ -72,6 +74,9 @@ def list_readers(world: Path) -> dict[str, Reader]:
     }
     for name, (read, path, form) in ours.items():
         found[name] = Reader(read, path.read_bytes(), form, path.name)
+    found["record: bench.json"] = Reader(
+        read_bench, made(measured("rkcnn", [0.1, 0.2])).to_json(), "json", "bench.json"
+    )
     found["network name"] = Reader(lambda path: parse(path.read_text(errors="surrogateescape")), b"", "name")
     found["recipe change"] = Reader(_read_change, b"", "change")
     return found

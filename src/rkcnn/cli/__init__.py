@@ -106,6 +106,15 @@ app.command(
     "rkcnn.cli.draw:draw", group=_NETWORKS, sort_key=3, help="Draw one time-step of a network as an SVG picture."
 )
 
+app.command(
+    "rkcnn.cli.bench:bench",
+    group=_NETWORKS,
+    sort_key=4,
+    help="Measure how fast networks train and answer, and their memory, beside other code.\n\n"
+    "Every contender takes its turn in each round, so that a noisy machine slows all alike. Other code gets the same "
+    "weights, and its outputs are compared with ours before anything is timed. Ctrl-C keeps what has been measured.",
+)
+
 _TABLES = Group("The paper's tables", sort_key=3)
 app.command(
     "rkcnn.cli.reproduce:reproduce",

@@ -1,0 +1,110 @@
+"""Forward passes in evaluation: ours eagerly, compiled or as a CUDA graph, and a peer's."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from rkcnn.bench.contender import (
+    TORCHS_OWN,
+    Contender,
+    count_flops,
+    create_network,
+    image_size,
+    matrix_units,
+)
+from rkcnn.bench.peers.same_outputs import build_peer
+from rkcnn.bench.plan import CannotRun, PeerChoice
+from rkcnn.model.cost import cost
+from rkcnn.record.bench import Measurement
+
+WORK = "forward pass"
+WARM_UP = 3  # passes before a graph is captured
+
+
+def our_forward_pass(name: str, batch: int, precision: str, engine: str, device: torch.device) -> Contender:
+    """Return forward passes of our network, in the layout that training has; CannotRun if the engine can't."""
+    network = create_network(name).eval()
+    flops, size = count_flops(network, batch, training=False), image_size(network)
+    layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
+    network.to(device).to(memory_format=layout)  # type: ignore[call-overload]
+    images = _images(batch, network.channels, size, device).contiguous(memory_format=layout)
+    if engine != "eager" and not cost(network).exact:
+        raise CannotRun("the number of solver steps depends on the data")
+
+    def compute(images: Tensor) -> Tensor:
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16"):
+            return network(images)
+
+    with torch.inference_mode(), matrix_units(precision):
+        if engine == "compile":
+            run = _compile(compute, images)
+        elif engine == "graph":
+            run = _capture(compute, images)
+        else:
+            run = lambda: compute(images)  # noqa: E731
+    measurement = Measurement(WORK, name, batch, "rkcnn", engine, precision, flops=flops)
+    return Contender(measurement, device, _repeat(run), precision)
+
+
+def peer_forward_pass(peer: PeerChoice, name: str, batch: int, device: torch.device) -> Contender:
+    """Return forward passes of a peer's network with our weights: eager, in the precision that torch has by itself."""
+    ours = create_network(name)
+    size = image_size(ours)
+    flops = count_flops(ours, batch, training=False)
+    network, difference = build_peer(peer, ours, size)
+    network.to(device).eval()
+    images = _images(batch, ours.channels, size, device)
+    precision = "tf32" if device.type == "cuda" else "fp32"
+    measurement = Measurement(WORK, name, batch, peer.name, "eager", precision, flops=flops, difference=difference)
+    return Contender(measurement, device, _repeat(lambda: network(images)), TORCHS_OWN)
+
+
+def _images(batch: int, channels: int, size: int, device: torch.device) -> Tensor:
+    return torch.randn(batch, channels, size, size, generator=torch.Generator().manual_seed(0)).to(device)
+
+
+def _repeat(run: Callable[[], object]) -> Callable[[int], None]:
+    def advance(count: int) -> None:
+        with torch.inference_mode():
+            for _ in range(count):
+                run()
+
+    return advance
+
+
+def _compile(compute: Callable[[Tensor], Tensor], images: Tensor) -> Callable[[], object]:
+    import torch._dynamo as dynamo  # takes a second
+
+    if images.device.type != "cuda" and not any(map(shutil.which, ("c++", "g++", "clang++", "cl"))):
+        raise CannotRun("torch.compile needs a C++ compiler")
+    compiled = torch.compile(compute, dynamic=False)
+    try:
+        with dynamo.config.patch({"recompile_limit": 1000, "accumulated_recompile_limit": 1000}):
+            compiled(images)
+    except dynamo.exc.TorchDynamoException as error:
+        raise CannotRun(f"{type(error).__name__}, {str(error).strip().partition(chr(10))[0]}") from error
+    return lambda: compiled(images)
+
+
+def _capture(compute: Callable[[Tensor], Tensor], images: Tensor) -> Callable[[], object]:
+    if images.device.type != "cuda":
+        raise CannotRun("a CUDA graph needs a GPU")
+    stream = torch.cuda.Stream(images.device)
+    stream.wait_stream(torch.cuda.current_stream(images.device))
+    with torch.cuda.stream(stream):
+        for _ in range(WARM_UP):
+            compute(images)
+    torch.cuda.current_stream(images.device).wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kept = compute(images)
+
+    def replay() -> Tensor:
+        graph.replay()
+        return kept
+
+    return replay
