@@ -102,7 +102,8 @@ def test_a_name_that_isnt_there_is_an_attribute_error() -> None:
 def test_it_imports_where_there_is_no_unix() -> None:
     """Every module, in a process without the modules and functions that Windows or macOS lacks.
 
-    What other packages import is theirs, so they are imported before; Ray's own part, timm's and the Triton kernels are left out.
+    What other packages import is theirs, so they are imported before. Ray's own part, timm's and the Triton kernels are
+    left out.
     """
     code = f"""
 import importlib, os, sys

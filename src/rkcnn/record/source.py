@@ -48,14 +48,14 @@ class Equivalence(NamedTuple):
     networks: tuple[str, ...]  # shell patterns
 
 
+_TRIED = (
+    *("RKCNN-E-*", "RKCNN-I-*", "RKCNN-R-*", "ResNet@*", "ResNet-bottleneck@*", "RKNN-rk4_38@*"),
+    *("RKNet-rk4_38@*", "RKNet-radau3@*", "ODENet-ab@*", "ODENet-abm@*", "DenseNet-*@*", "Identity@*"),
+)
 EQUIVALENT: tuple[Equivalence, ...] = (
-    Equivalence(  # commit ec04a237e424, before the redesign, and the first after it
-        frozenset({"9a6bfa0a7ae39c35", "9ed5da918cefe616"}),
-        (
-            *("RKCNN-E-*", "RKCNN-I-*", "RKCNN-R-*", "ResNet@*", "ResNet-bottleneck@*", "RKNN-rk4_38@*"),
-            *("RKNet-rk4_38@*", "RKNet-radau3@*", "ODENet-ab@*", "ODENet-abm@*", "DenseNet-*@*", "Identity@*"),
-        ),
-    ),
+    # commits ec04a237e424, before the redesign, d227defa779c, after it, and e87b2f5813f9, with an engine more
+    Equivalence(frozenset({"9a6bfa0a7ae39c35", "9ed5da918cefe616", "6b112a3ccd0e346f"}), _TRIED),
+    Equivalence(frozenset({"9ed5da918cefe616", "6b112a3ccd0e346f"}), ("CliqueNet-*@*",)),
 )
 """Filled by hand from what benchmarks/same_weights.py prints (docs/train.md, "Which code computed a result")."""
 
