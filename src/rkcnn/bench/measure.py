@@ -132,7 +132,9 @@ class Measuring:
                 contender.measurement.kernels = contender.count_kernels()
 
     def _measure_memory(self, wanted: list[_Wanted]) -> Iterator[Progress]:
-        for each in [each for each in wanted if each.peer is not None]:
+        for each in list(wanted):
+            if each.peer is None:
+                continue
             yield Progress(f"comparing outputs: {_describe(each.measurement)}", None, len(wanted))
             network = create_network(each.measurement.network)
             try:
