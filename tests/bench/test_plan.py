@@ -40,6 +40,7 @@ def test_what_is_not_said_depends_on_the_kind() -> None:
     [
         ({"kind": "trian"}, "no bench 'trian' (did you mean train?); rkcnn bench measures train, infer, memory, solve"),
         ({"batch": "0"}, "`batch=0` given; it is a whole number from 1 to 65536, or several: 1,8,32"),
+        ({"batch": ""}, "`batch=` given; it is a whole number"),
         ({"batch": "8,"}, "`batch=8,` given"),
         ({"batch": "1e3"}, "`batch=1e3` given"),
         ({"batch": "9" * 400}, "given; it is a whole number from 1 to 65536"),

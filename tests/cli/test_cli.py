@@ -14,6 +14,7 @@ from PIL import Image
 from rkcnn import __version__
 
 Run = Callable[..., tuple[int, str, str]]
+REFUSED = ("modelz", "train --set epoch=3", "bench trian", "bench --batch 0")
 LIGHT = """
 import sys
 from rkcnn.cli import main
@@ -29,11 +30,12 @@ finally:
     [
         *("", "--help", "--version", "models --help", "describe --help", "draw --help", "modelz"),
         *("train --help", "evaluate --help", "runs --help", "runs --from .", "train --set epoch=3"),
+        *("bench --help", "bench trian", "bench --batch 0"),
     ],
 )
 def test_no_torch_before_it_is_needed(arguments: str) -> None:
     done = subprocess.run([sys.executable, "-c", LIGHT, *arguments.split()], capture_output=True, text=True)
-    assert done.returncode == (2 if arguments in ("modelz", "train --set epoch=3") else 0), done.stderr
+    assert done.returncode == (2 if arguments in REFUSED else 0), done.stderr
 
 
 def test_importing_the_package_loads_no_torch() -> None:
@@ -52,7 +54,8 @@ def test_help_names_every_command(rkcnn: Run, arguments: tuple[str, ...]) -> Non
     assert "Runge–Kutta" in out
     assert "Without arguments: MNIST digits, about two" in out
     assert all(
-        command in out for command in ("train", "evaluate", "runs", "memory", "models", "describe", "draw", "data")
+        command in out
+        for command in ("train", "evaluate", "runs", "memory", "models", "describe", "draw", "data", "bench")
     )
 
 

@@ -19,7 +19,7 @@ KINDS = ("train", "infer", "memory", "solve")
 MOST = 1e18  # of any number in a record; a larger one can't be right
 
 _MEASUREMENT: Kinds = {
-    **dict.fromkeys(("work", "network", "code", "engine", "precision", "note"), str),
+    **dict.fromkeys(("work", "network", "code", "engine", "precision"), str),
     **dict.fromkeys(("batch", "at_once"), int),
     **dict.fromkeys(("seconds", "memory_bytes", "idle_bytes"), list),
     **dict.fromkeys(("flops", "kernels", "peak_bytes", "difference"), (int, float, type(None))),
@@ -46,7 +46,6 @@ class Measurement:
     precision: str  # fp32, tf32 or bf16
     at_once: int = 1  # runs side by side
     flops: float | None = None  # of one step of one run
-    note: str = ""
     difference: float | None = None  # of a peer: its largest difference from our outputs, relative to the largest one
     peak_bytes: int | None = None  # the most memory that it added to the GPU
     kernels: float | None = None  # that one step of one run launches on the GPU
