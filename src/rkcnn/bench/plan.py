@@ -11,9 +11,9 @@ from rkcnn.record.bench import KINDS
 
 PRECISIONS = ("fp32", "tf32", "bf16")
 ENGINES = {  # by kind
-    "train": ("eager", "compile", "graph-uncompiled", "graph"),
+    "train": ("eager", "compile", "graph-uncompiled", "graph", "fused"),
     "infer": ("eager", "compile", "graph"),
-    "memory": ("eager", "compile", "graph"),
+    "memory": ("eager", "compile", "graph", "fused"),
     "solve": ("eager", "compile", "graph"),
 }
 NETWORKS = {

@@ -51,7 +51,8 @@ def bench(
     precision
         fp32, tf32 or bf16, or several: fp32,bf16.
     engine
-        eager, compile, graph or graph-uncompiled, or several: eager,graph. By default all that the device can run.
+        eager, compile, graph, graph-uncompiled or fused (RKCNN in bf16), or several: graph,fused. By default all that
+        the device can run but fused.
     at_once
         Training runs side by side, or several numbers: 1,5,10.
     peer
