@@ -49,7 +49,8 @@ def test_a_run_that_has_begun_is_there_too(rkcnn: Run, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     run = {**outcome().run.as_dict(), "train_sha256": "0" * 64, "seed": 7}
     history = [asdict(replace(epoch, seconds=40.0)) for epoch in outcome().epochs[:2]]
-    facts = {"identity": run, "epoch": 2, "step": 5, "history": {"epochs": history, "stretches": []}}
+    stretches = [asdict(replace(outcome().stretches[0], epochs=2))]
+    facts = {"identity": run, "epoch": 2, "step": 5, "history": {"epochs": history, "stretches": stretches}}
     (tmp_path / "a" / "checkpoint-00002-000005.json").write_text(json.dumps(facts))
     code, out, err = rkcnn("runs", "--from", str(tmp_path))
     assert (code, err) == (0, "")
