@@ -115,7 +115,7 @@ COMMANDS = {
     "train finished": f"{_TRAIN} {_OWN} --out W/runs",
     "train npz": f"{_TRAIN} {_OWN} --out W/out/runs",
     "train longer": f"{_TRAIN.replace('epochs=2', 'epochs=3')} {_OWN} --out W/runs",
-    "train --config": f"train --config W/{RUN}/config.json --device cpu --out W/out/runs",
+    "train --config": f"train --config W/{RUN}/config.json --device cpu --offline --out W/out/runs",
     "train --init-from": f"{_TRAIN} {_OWN} --init-from W/{RUN} --out W/out/runs",
     "train images.npz": f"{_TRAIN} --data npz:W/images.npz --out W/out/runs",
     "data show npz": "data show npz:W/digits.npz -o W/out/sheet.png",
