@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 from safetensors.torch import load_file
 
 from fit.bench import trainer
@@ -209,3 +210,27 @@ def test_one_process_asks_nobody() -> None:
     values = torch.ones(2)
     assert ranks.sum(values) is values
     assert (ranks.largest(1), ranks.from_rank_0(lambda: 7)) == (1, 7)
+
+
+@pytest.mark.parametrize(
+    ("backend", "device"), [("gloo", "cpu"), pytest.param("cpu:gloo,cuda:nccl", "cuda", marks=pytest.mark.gpu)]
+)
+@pytest.mark.parametrize("spec", [RUNS[0], RUNS[2]])
+def test_a_group_of_one_rank_trains_as_a_process_alone_does(
+    backend: str, device: str, spec: str, tmp_path: Path
+) -> None:
+    """All that ranks exchange goes through a group that the caller made; with one GPU no more of NCCL can be tried."""
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device")
+    bound = torch.device("cuda", 0) if device == "cuda" else None
+    dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1, device_id=bound)
+    try:
+        train(spec, tmp_path / "group", device=device)
+    finally:
+        dist.destroy_process_group()
+    train(spec, tmp_path / "alone", device=device)
+    found, expected = (
+        load_file(only_result(tmp_path / name, spec) / "weights.safetensors") for name in ("group", "alone")
+    )
+    for name, value in expected.items():
+        torch.testing.assert_close(found[name], value, rtol=1e-3, atol=5e-4)

@@ -174,7 +174,7 @@ def _why_no_graph(trainer: Trainer) -> str:
         return "the number of solver steps depends on the data"
     if trainer.batches.streamed:
         return "the images stream from the host"
-    return "several ranks reduce their gradients" if trainer.ranks.world > 1 else ""
+    return "several ranks reduce their gradients" if trainer.ranks.grouped else ""
 
 
 def _why_not_compiled(trainer: Trainer) -> str:

@@ -62,6 +62,7 @@ class Ranks:
 
     rank: int = 0
     world: int = 1
+    grouped: bool = False  # whether there is a process group, which may have one rank
     wrapped: list[nn.Module] = field(default_factory=list, compare=False, repr=False)  # by `wrap`
 
     @property
@@ -75,7 +76,7 @@ class Ranks:
         In training its solvers decide by the batch of all ranks, so that every rank takes the same steps; with
         `sync_norm` its batch norms use the statistics of that batch too. Evaluation needs no other rank.
         """
-        if self.world == 1:
+        if not self.grouped:
             return network
         reducer = RankReducer()
         for module in network.modules():
@@ -106,15 +107,15 @@ class Ranks:
 
     def sum(self, values: Tensor) -> Tensor:
         """Return the sum over all ranks."""
-        return RankReducer().sum(values) if self.world > 1 else values
+        return RankReducer().sum(values) if self.grouped else values
 
     def largest(self, value: int) -> int:
         """Return the largest value of any rank. It is exchanged by the CPUs, so that no GPU is waited for."""
-        return int(RankReducer().max(torch.tensor(float(value)))) if self.world > 1 else value
+        return int(RankReducer().max(torch.tensor(float(value)))) if self.grouped else value
 
     def from_rank_0(self, act: Callable[[], T]) -> T:
         """Call `act` on rank 0 alone and return its result on every rank; an InputError is raised on every rank."""
-        if self.world == 1:
+        if not self.grouped:
             return act()
         answer: list[Any] = [None, None]  # the result, or the error's message
         if self.rank == 0:
@@ -130,7 +131,7 @@ class Ranks:
     @torch.no_grad()
     def copy_from_rank_0(self, tensors: Iterable[Tensor]) -> None:
         """Overwrite every rank's tensors with those of rank 0."""
-        if self.world > 1:
+        if self.grouped:
             for tensor in tensors:
                 value = tensor.contiguous()
                 dist.broadcast(value, 0)
@@ -143,27 +144,24 @@ def join(device: torch.device) -> Iterator[tuple[Ranks, torch.device]]:
 
     Yields the ranks and this rank's own device. A process group that exists already is used and not destroyed.
     """
-    world = _whole_number("WORLD_SIZE", 1, low=1)
-    if world == 1:
-        yield Ranks(), device
-        return
-    missing = [name for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
-    if missing:
-        raise InputError(f"WORLD_SIZE={world} given without {', '.join(missing)}; start several ranks with torchrun")
-    rank, local, _ = (_whole_number(name) for name in ("RANK", "LOCAL_RANK", "MASTER_PORT"))
-    local_ranks = _whole_number("LOCAL_WORLD_SIZE", local + 1, low=1)
-    if rank >= world:
-        raise InputError(f"RANK={rank} given of WORLD_SIZE={world}; it must be a whole number from 0 to {world - 1}")
+    started = not dist.is_initialized()
+    if started:
+        world = _whole_number("WORLD_SIZE", 1, low=1)
+        if world == 1:
+            yield Ranks(), device
+            return
+        _check_variables(world)
     if device.type == "cuda":
+        local = _whole_number("LOCAL_RANK")
+        local_ranks = _whole_number("LOCAL_WORLD_SIZE", local + 1, low=1)
         if local_ranks > (gpus := torch.cuda.device_count()):
             given = f"{local_ranks} ranks given for the {gpus} GPU(s) of this machine"
             raise InputError(f"{given}; start at most {gpus}, or train on the device cpu")
         device = torch.device("cuda", local)
         torch.cuda.set_device(device)
-    started = not dist.is_initialized()
     if started:
         _start_process_group(device)
-    ranks = Ranks(dist.get_rank(), dist.get_world_size())
+    ranks = Ranks(dist.get_rank(), dist.get_world_size(), grouped=True)
     try:
         yield ranks, device
         if started:
@@ -172,6 +170,17 @@ def join(device: torch.device) -> Iterator[tuple[Ranks, torch.device]]:
         ranks.release()
         if started:
             dist.destroy_process_group()
+
+
+def _check_variables(world: int) -> None:
+    """Raise InputError unless the variables that torchrun sets are there and can be."""
+    missing = [name for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
+    if missing:
+        raise InputError(f"WORLD_SIZE={world} given without {', '.join(missing)}; start several ranks with torchrun")
+    rank, local, _ = (_whole_number(name) for name in ("RANK", "LOCAL_RANK", "MASTER_PORT"))
+    _whole_number("LOCAL_WORLD_SIZE", local + 1, low=1)
+    if rank >= world:
+        raise InputError(f"RANK={rank} given of WORLD_SIZE={world}; it must be a whole number from 0 to {world - 1}")
 
 
 def _whole_number(name: str, default: int = 0, low: int = 0) -> int:
