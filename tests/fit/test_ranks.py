@@ -15,6 +15,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from safetensors.torch import load_file
+from torch._C._distributed_c10d import HashStore
 
 from fit.bench import trainer
 from fit.rank import CPU, GRADIENTS, RECIPE, RUNS, gradients, train
@@ -223,7 +224,7 @@ def test_a_group_of_one_rank_trains_as_a_process_alone_does(
     if device == "cuda" and not torch.cuda.is_available():
         pytest.skip("needs a CUDA device")
     bound = torch.device("cuda", 0) if device == "cuda" else None
-    dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1, device_id=bound)
+    dist.init_process_group(backend, store=HashStore(), rank=0, world_size=1, device_id=bound)
     try:
         train(spec, tmp_path / "group", device=device)
     finally:
