@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from rkcnn.model.layers import BatchNorm, Conv, Frozen, Layers, group_norm
 from rkcnn.model.steps.ode import OdeFunction
-from rkcnn.solvers.batch_reducer import BatchReducer
+from rkcnn.solvers.solver_step import BatchReducer
 from solvers.shares import Threads, shared
 
 

@@ -11,8 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rkcnn.solvers.batch_reducer import BatchReducer
-from rkcnn.solvers.solver_step import Time, at_least_float32
+from rkcnn.solvers.solver_step import BatchReducer, Time, at_least_float32
 
 
 class BatchNorm(nn.BatchNorm2d):

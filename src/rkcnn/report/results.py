@@ -11,8 +11,7 @@ from statistics import fmean
 from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
 from rkcnn.fit.recipe import Recipe, find_recipe
-from rkcnn.model.families import title_of
-from rkcnn.model.published.originals import ORIGINALS
+from rkcnn.model.families import ORIGINALS, title_of
 from rkcnn.record.memory import Memory, find_memories
 from rkcnn.record.result import Result, find_results
 from rkcnn.record.run import Run

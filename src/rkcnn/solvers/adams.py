@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from rkcnn.error import InputError
-from rkcnn.solvers.batch_reducer import LOCAL, BatchReducer
 from rkcnn.solvers.explicit import combine, slopes_of
 from rkcnn.solvers.methods import ADAMS_STARTERS, BASHFORTH, MOULTON, rk4_38
-from rkcnn.solvers.solver_step import Field, SolverStep, align, at_least_float32
+from rkcnn.solvers.solver_step import LOCAL, BatchReducer, Field, SolverStep, align, at_least_float32
 
 MAX_ITERATIONS = 4  # "the maximum number of iterations is four" (the paper, section 4.1)
 

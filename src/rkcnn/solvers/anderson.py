@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from rkcnn.solvers.batch_reducer import LOCAL, BatchReducer
+from rkcnn.solvers.solver_step import LOCAL, BatchReducer
 
 MEMORY = 5  # past iterates mixed; 3 to 8 make little difference (Walker & Ni 2011)
 

@@ -11,9 +11,17 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from rkcnn.solvers.anderson import FixedPoint, fixed_point
-from rkcnn.solvers.batch_reducer import LOCAL, BatchReducer
 from rkcnn.solvers.explicit import combine
-from rkcnn.solvers.solver_step import Autocast, BackwardStats, Field, SolverStep, align, at_least_float32
+from rkcnn.solvers.solver_step import (
+    LOCAL,
+    Autocast,
+    BackwardStats,
+    BatchReducer,
+    Field,
+    SolverStep,
+    align,
+    at_least_float32,
+)
 from rkcnn.solvers.tableau import Tableau
 
 GRADIENT_TOL = 1e-4  # of the backward solve, unless the forward one is tighter: a coarse gradient misleads

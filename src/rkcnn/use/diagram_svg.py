@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from rkcnn.model.diagram import Diagram
+from rkcnn.model.drawing import Diagram
 
 LANE, LEFT, TOP, BOX, GAP = 44, 70, 92, 62, 14
 # Okabe & Ito's colours that read on white, also for the colour-blind; y is black.

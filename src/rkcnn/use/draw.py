@@ -7,9 +7,9 @@ from pathlib import Path
 
 from rkcnn.disk import write_atomically
 from rkcnn.error import InputError
+from rkcnn.model.families import ORIGINALS, find_original
 from rkcnn.model.limits import check_evaluations
 from rkcnn.model.period import step_diagram
-from rkcnn.model.published.originals import ORIGINALS, find_original
 from rkcnn.model.spec import parse
 from rkcnn.use.diagram_svg import to_svg
 

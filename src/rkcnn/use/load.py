@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from rkcnn.error import InputError
 from rkcnn.evaluation.weights import NetworkDescription, read_weights
-from rkcnn.model.features import period_features
-from rkcnn.model.published.originals import find_original
+from rkcnn.model.families import find_original
+from rkcnn.model.network import period_features
 from rkcnn.model.spec import parse
 from rkcnn.record.result import Result, read_result
 from rkcnn.run_folder import HUB_WEIGHTS, RESULT, WEIGHTS

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
-from rkcnn.model.look import BLACK, BLUE
+from rkcnn.model.drawing import BLACK, BLUE
 from rkcnn.report.page.inline_svg import follow_page, inline_svg
 
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from rkcnn.model.frame import Readout
 from rkcnn.model.layers import Layers
-from rkcnn.model.published.network import Published
+from rkcnn.model.network import Published
 
 
 class Bottleneck(nn.Module):

@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from rkcnn.escape import escape_text
-from rkcnn.model.look import BLUE
+from rkcnn.model.drawing import BLUE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

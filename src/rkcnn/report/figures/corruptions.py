@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rkcnn.escape import escape_text
-from rkcnn.model.look import BLUE, GREEN, GREY, ORANGE, PURPLE
+from rkcnn.model.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

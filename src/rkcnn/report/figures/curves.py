@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rkcnn.escape import escape_text
-from rkcnn.model.look import BLUE, GREY, ORANGE
+from rkcnn.model.drawing import BLUE, GREY, ORANGE
 from rkcnn.record.result import Result
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rkcnn.model.look import BLACK, GREY
+from rkcnn.model.drawing import BLACK, GREY
 from rkcnn.report.compare import Comparison
 from rkcnn.report.figures.style import FEWEST, PALE, look_of, write_title
 from rkcnn.report.results import ResultTable

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from rkcnn.model import look
-from rkcnn.model.look import Look
+from rkcnn.model import drawing
+from rkcnn.model.drawing import Look
 from rkcnn.report.figures.style import render
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 COLOURS = ("blue", "orange", "green", "grey", "sky", "amber", "pink", "wine", "purple", "olive", "brown")
 _VARIABLES = {
-    **{getattr(look, name.upper()).lower(): f"var(--{name})" for name in COLOURS},
+    **{getattr(drawing, name.upper()).lower(): f"var(--{name})" for name in COLOURS},
     "#000000": "var(--ink)",
     "#ffffff": "var(--paper)",
     "#b0b0b0": "var(--rule)",
