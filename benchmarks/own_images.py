@@ -21,7 +21,7 @@ from PIL import Image, ImageOps
 
 import rkcnn
 from rkcnn.data.images import Images
-from rkcnn.use.result import TrainingResult
+from rkcnn.use.train import TrainingResult
 
 CHOSEN = ("airplane", "automobile", "cat")
 WIDTHS = range(16, 65, 4)  # of the ResNets to choose from; multiples of 4, for group norm

@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # what editors and type checkers read; `_HOMES` says the same
     from rkcnn.use.load import Classifier as Classifier
     from rkcnn.use.load import load as load
     from rkcnn.use.predict import Prediction as Prediction
-    from rkcnn.use.result import TrainingResult as TrainingResult
+    from rkcnn.use.train import TrainingResult as TrainingResult
     from rkcnn.use.train import train as train
 
 __version__ = "0.1.0"
@@ -76,7 +76,7 @@ _HOMES = {
     "load_images": "rkcnn.use.images",
     "solve": "rkcnn.solvers.solve",
     "register": "rkcnn.model.create",
-    "TrainingResult": "rkcnn.use.result",
+    "TrainingResult": "rkcnn.use.train",
     "RunComparison": "rkcnn.use.compare",
     "Observer": "rkcnn.run.observer",
     "Classifier": "rkcnn.use.load",

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from report.records import put_records
-from rkcnn.cli.table_summary import WARNINGS
+from rkcnn.cli.summary import WARNINGS
 
 Run = Callable[..., tuple[int, str, str]]
 COMMAND = ["reproduce", "mnist", "--preset", "smoke", "--rows", "RKCNN-R-2@k=2?", "--out"]

@@ -25,7 +25,7 @@ from rkcnn.fit.trainer import Trainer
 from rkcnn.model.create import create_model
 from rkcnn.model.steps.ode import OdePeriod
 from rkcnn.record.result import Result
-from rkcnn.run.signals import Stopped
+from rkcnn.run.side_by_side import Stopped
 from rkcnn.solvers.solver_step import LOCAL
 
 CPU = torch.device("cpu")

@@ -138,9 +138,9 @@ def test_a_function_moved_to_another_room_makes_no_difference(package: Path) -> 
     text = path.read_text()
     moved = text[text.index("def _mixed") :]
     path.write_text(
-        text.replace(moved, "").replace("import nn\n", "import nn\nfrom rkcnn.data.randomness import _mixed\n")
+        text.replace(moved, "").replace("import nn\n", "import nn\nfrom rkcnn.data.augmentation import _mixed\n")
     )
-    edit(package / "data/randomness.py", lambda other: other + "\n\n" + moved)
+    edit(package / "data/augmentation.py", lambda other: other + "\n\n" + moved)
     assert not is_changed()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rkcnn.data.sets import find_set
 from rkcnn.record.tables import TABLES
 from rkcnn.reproduce.estimate import count_flops, measure_speed, training_flops
-from rkcnn.reproduce.worker_process import Slot
+from rkcnn.reproduce.worker import Slot
 
 
 def test_a_run_costs_its_steps_and_its_evaluations() -> None:

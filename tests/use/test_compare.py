@@ -10,8 +10,7 @@ import pytest
 
 from rkcnn.error import InputError
 from rkcnn.use.compare import compare
-from rkcnn.use.result import TrainingResult
-from rkcnn.use.train import train
+from rkcnn.use.train import TrainingResult, train
 from use.conftest import Arrays
 
 

@@ -16,7 +16,7 @@ from rkcnn.error import InputError
 from rkcnn.record.result import read_result
 from rkcnn.use.images import load_images
 from rkcnn.use.load import load
-from rkcnn.use.result import TrainingResult
+from rkcnn.use.train import TrainingResult
 from use.conftest import Arrays
 
 

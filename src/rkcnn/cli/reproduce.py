@@ -74,7 +74,7 @@ def reproduce(
     store
         With --on ray: a folder for checkpoints that all machines share; without it they are sent to this machine.
     """
-    from rkcnn.cli.table_summary import WARNINGS, describe_plan, describe_table, summarise_table
+    from rkcnn.cli.summary import WARNINGS, describe_plan, describe_table, summarise_table
     from rkcnn.record.result import Result
     from rkcnn.record.run_state import BEGUN, NEW
     from rkcnn.record.tables import find_table

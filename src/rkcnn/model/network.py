@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 from rkcnn.error import InputError
 from rkcnn.model.families import FAMILIES
-from rkcnn.model.frame import OdeNetStem, Readout, Transition
-from rkcnn.model.layers import Layers, frozen_norms
+from rkcnn.model.layers import Layers, OdeNetStem, Readout, Transition, frozen_norms
 from rkcnn.model.limits import EVALUATIONS, check_evaluations, check_limit, is_perhaps_large, limited_parameters
 from rkcnn.model.period import Period, load_class
 from rkcnn.model.spec import ModelSpec, norms_of

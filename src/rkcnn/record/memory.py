@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -80,10 +79,12 @@ def _check_values(record: Memory) -> None:
         raise ValueError("its shape must be three whole numbers: height, width and channels")
 
 
-def find_memories(folder: Path) -> Iterator[tuple[Path, Memory | InputError]]:
-    """Yield every record file below a folder, sorted by name, with its record or the reason why it can't be read."""
+def read_memories(folder: Path) -> tuple[list[Memory], list[InputError]]:
+    """Read every record of memory below a folder; return them, and an error for each that can't be read."""
+    found, unreadable = [], []
     for path in find_named(folder, MEMORY):
         try:
-            yield path, read_memory(path)
+            found.append(read_memory(path))
         except InputError as error:
-            yield path, error
+            unreadable.append(error)
+    return found, unreadable

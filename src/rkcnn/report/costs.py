@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rkcnn.evaluation.nvidia_smi import MIB
+from rkcnn.evaluation.memory import MIB
 from rkcnn.record.memory import Memory
 from rkcnn.report.paper import COST_TABLES, SLIPS, UNITS, agrees, printed_memory
 from rkcnn.report.results import ResultTable, Row

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from rkcnn.evaluation.binomial import sampling_error, wilson
-from rkcnn.evaluation.nvidia_smi import MIB
+from rkcnn.evaluation.memory import MIB
 from rkcnn.report.compare import Comparison
 from rkcnn.report.costs import NAMES, CostCheck, is_measured, is_printed
 from rkcnn.report.results import ResultTable

@@ -12,11 +12,11 @@ from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
 from rkcnn.fit.recipe import Recipe, find_recipe
 from rkcnn.model.families import ORIGINALS, title_of
-from rkcnn.record.memory import Memory, find_memories
+from rkcnn.record.memory import Memory
 from rkcnn.record.result import Result, find_results
 from rkcnn.record.run import Run
 from rkcnn.record.tables import PRESETS, PaperTable, Table
-from rkcnn.report.paper import PrintedError, cells, printed_error
+from rkcnn.report.paper import PrintedError, label_of, printed_error
 from rkcnn.report.statistics import Sample
 
 CORRECTED = "corrected by hand"  # in notes about the record itself, which has no bearing on its errors
@@ -173,13 +173,6 @@ def read_records(folder: Path) -> tuple[Records, list[InputError]]:
     return found, unreadable
 
 
-def read_memories(folder: Path) -> tuple[list[Memory], list[InputError]]:
-    """Read every record of memory below a folder; return them, and an error for each that can't be read."""
-    found = [record for _, record in find_memories(folder)]
-    unreadable = [record for record in found if isinstance(record, InputError)]
-    return [record for record in found if isinstance(record, Memory)], unreadable
-
-
 def find_conflicts(records: Records) -> Iterator[str]:
     """Yield a sentence for each run that has several records with different errors: the first one counts."""
     runs: dict[Run, list[tuple[Path, Result]]] = {}
@@ -280,7 +273,7 @@ def _row(table: Table, runs: Sequence[Run], known: Records) -> Row:
     return Row(
         spec=spec,
         family=family_of(spec),
-        label=_label(paper.label, spec) if paper else spec,
+        label=label_of(paper.label, spec) if paper else spec,
         params=latest.params if latest else None,
         flops=latest.flops if latest else None,
         printed=printed_error(paper.label, spec, table.data) if paper else None,
@@ -290,15 +283,6 @@ def _row(table: Table, runs: Sequence[Run], known: Records) -> Row:
         paper_flops=latest.paper_flops if latest else None,
         folders=tuple(folder for folder, _ in finished),
     )
-
-
-def _label(place: str, spec: str) -> str:
-    """Return the paper's name of a row, with the width where several rows share it; or the network's own."""
-    labels = {cell.row: cell.label for cell in cells(place)}
-    label, width = labels.get(spec, spec), spec.partition("@")[2]
-    if list(labels.values()).count(label) < 2:
-        return label
-    return f"{label} {width}" if width else spec
 
 
 def _outcome(result: Result) -> tuple[str, float | None, float | None]:

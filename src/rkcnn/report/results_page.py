@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rkcnn.escape import escape_markdown
 from rkcnn.record.tables import PRESETS, TABLES
-from rkcnn.report.claims.verdict import JudgedClaim
+from rkcnn.report.claims.claims import JudgedClaim
 from rkcnn.report.footnotes import NORMS, note_control, note_records, note_sampling
 from rkcnn.report.report import Report, TableReport, build_report
 from rkcnn.report.results import CORRECTED, Records, build_result_table

@@ -15,7 +15,7 @@ from rkcnn.fit.trainer import Trainer
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
 from rkcnn.record.run import Run
-from rkcnn.reproduce.worker_process import Slot
+from rkcnn.reproduce.worker import Slot
 from rkcnn.run.device import set_precision
 from rkcnn.run.job import build
 from rkcnn.run.side_by_side import MOST_AT_ONCE

@@ -20,7 +20,7 @@ from rkcnn import __version__
 from rkcnn.data.images import Images
 from rkcnn.disk import write_atomically
 from rkcnn.error import InputError
-from rkcnn.evaluation.predictor import Predictor
+from rkcnn.evaluation.metrics import Predictor
 from rkcnn.evaluation.weights import NetworkDescription
 from rkcnn.fit.checkpoint import REMEDY, load_checkpoint, save_checkpoint
 from rkcnn.fit.engine import Engine, start_engine
@@ -30,10 +30,9 @@ from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.trainer import Trainer
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
-from rkcnn.record.config import Config
 from rkcnn.record.metrics import MetricsFile
 from rkcnn.record.result import Epoch, Result, Stretch, find_other_code, read_progress
-from rkcnn.record.run import Run
+from rkcnn.record.run import Config, Run
 from rkcnn.record.run_state import find_shorter_run
 from rkcnn.record.source import current_source
 from rkcnn.run.advice import advise_before, constant_error

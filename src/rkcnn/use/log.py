@@ -18,8 +18,7 @@ from rkcnn.disk import writing_to
 from rkcnn.error import InputError, did_you_mean, how_to_install
 from rkcnn.escape import is_unicode
 from rkcnn.record.metrics import Metrics, list_metrics
-from rkcnn.record.result import Result
-from rkcnn.record.selection import select_results
+from rkcnn.record.result import Result, select_results
 from rkcnn.run_folder import RESULT
 
 INSTALL = {

@@ -10,8 +10,7 @@ from statistics import fmean
 from rkcnn.data.sets import SETS
 from rkcnn.evaluation.binomial import sampling_error
 from rkcnn.record.tables import TABLES
-from rkcnn.report.claims.claims import CLAIMS, Claim, Key, Pair
-from rkcnn.report.claims.verdict import Finding, JudgedClaim, Verdict, tally
+from rkcnn.report.claims.claims import CLAIMS, Claim, Finding, JudgedClaim, Key, Pair, Verdict, tally
 from rkcnn.report.paper import printed_sample
 from rkcnn.report.results import Records, build_result_table
 from rkcnn.report.statistics import Difference, Sample, correct_by_holm, is_significant, welch_from_samples
