@@ -27,9 +27,9 @@ def test_a_result_comes_back_as_it_was(tmp_path: Path) -> None:
 
 def test_a_result_of_another_schema_is_not_read(tmp_path: Path) -> None:
     facts = json.loads(outcome().to_json())
-    assert facts["schema"] == 2
+    assert facts["schema"] == 3
     (tmp_path / "result.json").write_text(json.dumps({**facts, "schema": 1}))
-    with pytest.raises(InputError, match="it has schema 1, and this version of rkcnn reads 2; move it away"):
+    with pytest.raises(InputError, match="it has schema 1, and this version of rkcnn reads 3; move it away"):
         read_result(tmp_path / "result.json")
 
 
@@ -43,10 +43,10 @@ def test_which_code_computed_which_epochs(monkeypatch: pytest.MonkeyPatch) -> No
     theirs = Stretch(commit="def", source="0" * 16, hash_version=1, epochs=2)
     made = outcome(stretches=(theirs, ours))
     assert (made.commit, made.source) == ("abc", source_hash()), "that it ended with"
-    assert find_other_code(made.stretches, made.run.spec) == (theirs,)
+    assert find_other_code(made.stretches, made.run.network) == (theirs,)
     equal = Equivalence(frozenset({theirs.source, ours.source}), ("ResNet*",))
     monkeypatch.setattr("rkcnn.record.source.EQUIVALENT", (equal,))
-    assert find_other_code(made.stretches, made.run.spec) == ()
+    assert find_other_code(made.stretches, made.run.network) == ()
     assert find_other_code(made.stretches, "CliqueNet-2@k=4") == (theirs,)
 
 
@@ -61,7 +61,7 @@ def test_a_file_that_is_no_result(tmp_path: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "says"),
     [
-        (("run", "spec"), None, "run has no spec"),
+        (("run", "network"), None, "run has no network"),
         (("run", "data"), None, "run has no data"),
         (("run", "seed"), "0", "run's seed is of type str"),
         (("run", "recipe"), [], "run's recipe is of type list"),

@@ -45,7 +45,7 @@ def alone(runs: list[Run], tmp_path_factory: pytest.TempPathFactory) -> Path:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     for run in runs:
-        train(run.spec, run.data, run.recipe, (run.seed,), out=out)
+        train(run.network, run.data, run.recipe, (run.seed,), out=out)
     torch.set_num_threads(threads)
     return out
 

@@ -115,7 +115,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 def test_weights_of_another_run_with_a_new_classifier(start: Path, tmp_path: Path) -> None:
     result = go(start, tmp_path / "a", write_npz(tmp_path))
-    assert result.run.spec == "RKCNN-R-2@k=4"
+    assert result.run.network == "RKCNN-R-2@k=4"
     assert len(result.run.recipe.initial_weights) == 12
     old, new = weights(start), weights(tmp_path / "a")
     kept = [name for name in old if name.endswith("weight") and not name.startswith("classifier.")]

@@ -211,7 +211,7 @@ def test_other_arrays_are_another_run(arrays: Arrays, tmp_path: Path, trained: T
 
 def test_one_run_starts_from_another(arrays: Arrays, tmp_path: Path, trained: TrainingResult) -> None:
     result = train(data=arrays, **TINY, init_from=trained.folder, head_only=True, weigh_classes=True, out=tmp_path)
-    assert result.run.spec == trained.run.spec
+    assert result.run.network == trained.run.network
     before, after = trained.network().state_dict(), result.network().state_dict()
     changed = {name for name in before if not before[name].equal(after[name])}
     assert changed == {"classifier.weight", "classifier.bias"}

@@ -108,7 +108,7 @@ def _measure(spec: str, data: str, device: str, path: Path) -> Memory:
     classes, shape = len(SETS[data].classes), SETS[data].shape
     measured = measure_memory(spec, classes, shape, device)
     record = Memory(
-        spec=spec,
+        network=spec,
         data=data,
         shape=list(shape),
         classes=classes,

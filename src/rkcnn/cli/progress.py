@@ -241,7 +241,7 @@ def describe_job(job: Job) -> list[str]:
     purpose = "held out for validation" if job.run.held_out == "validation" else "to test on"
     origin = "" if job.train.verified else f", {job.train.origin}"
     return [
-        f"network   {job.run.spec}, {params:,} parameters",
+        f"network   {job.run.network}, {params:,} parameters",
         f"data      {job.run.data}: {images:,} images to train on, {len(test):,} {purpose}, "
         f"{len(job.train.classes)} classes, {height} x {width} x {channels}{origin}",
         f"recipe    {recipe}: {count(recipe.epochs, 'epoch')} of "

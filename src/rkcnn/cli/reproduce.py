@@ -98,7 +98,7 @@ def reproduce(
     for line in describe_table(chosen, preset, runs, f"{finished} finished, {begun} begun, {new} new"):
         print_on(console, line)
     for run, why in failed.items():
-        print_on(console, f"FAILS     {run.spec}  seed {run.seed}  {why}")
+        print_on(console, f"FAILS     {run.network}  seed {run.seed}  {why}")
     if plan:
         for line in describe_plan(runs, unfinished, device):
             print_on(console, line)
@@ -214,11 +214,11 @@ def _train(
 
     check_engine(engine)
     training, _ = load_data_set(runs[0].data, sources, progress=Progress(sys.stderr))
-    for spec in dict.fromkeys(run.spec for run in runs):
+    for spec in dict.fromkeys(run.network for run in runs):
         check_network(spec, training)
-    flops = {spec: count_flops(spec, find_set(runs[0].data)) for spec in {run.spec for run in runs}}
+    flops = {spec: count_flops(spec, find_set(runs[0].data)) for spec in {run.network for run in runs}}
     events = _start(runs, Execution(out, device, engine), sources, on, address, store)
-    with closing(events), TableProgress(console, runs, [float(flops[run.spec]) for run in runs]) as shown:
+    with closing(events), TableProgress(console, runs, [float(flops[run.network]) for run in runs]) as shown:
         for event in events:
             shown.show(event)
     return {runs[index]: why for index, why in shown.failed.items()}

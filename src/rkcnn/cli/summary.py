@@ -46,7 +46,7 @@ def describe_finished(folder: Path, result: Result) -> Iterator[str]:
     """Yield that a run is finished already and how to repeat it, and if the code has changed since."""
     state = "is finished" if result.finished else "diverged"
     yield f"seed {result.run.seed} {state} already, in {folder}; --again repeats it"
-    for other in find_other_code(result.stretches, result.run.spec):
+    for other in find_other_code(result.stretches, result.run.network):
         made = f"commit {other.commit or 'unknown'}, source {other.source}"
         yield f"  {other.epochs} of its epochs were computed by a different version of the code ({made})"
 
@@ -101,7 +101,7 @@ def summarise_runs(results: Sequence[Result], folders: Sequence[Path]) -> Iterat
 
 def suggest_next(result: Result, folder: Path) -> Iterator[str]:
     """Yield commands to try next, each with what it is for."""
-    other = "ResNet@k=32" if result.run.spec != "ResNet@k=32" else "RKCNN-R-2@k=32"
+    other = "ResNet@k=32" if result.run.network != "ResNet@k=32" else "RKCNN-R-2@k=32"
     run = quote(str(folder))
     ideas = [
         (f"rkcnn evaluate {run}", "what it gets wrong, and how sure it is"),
@@ -131,7 +131,7 @@ def describe_table(table: Table, preset: str, runs: Sequence[Run], progress: str
     """Yield what will be trained; `progress` says how many runs are finished."""
     if preset in WARNINGS:
         yield WARNINGS[preset]
-    networks, seeds = len({run.spec for run in runs}), len({run.seed for run in runs})
+    networks, seeds = len({run.network for run in runs}), len({run.seed for run in runs})
     size = f"{networks} network{'s' * (networks > 1)} x {seeds} seed{'s' * (seeds > 1)}"
     yield f"table     {table.name}: {table.about}"
     yield f"runs      {size} on {runs[0].data}, recipe {runs[0].recipe}; {progress}"
@@ -143,7 +143,7 @@ def describe_plan(runs: Sequence[Run], unfinished: Sequence[Run], device: str) -
     from rkcnn.reproduce.estimate import count_flops, measure_speed, training_flops
     from rkcnn.reproduce.local import slots_for
 
-    specs = list(dict.fromkeys(run.spec for run in runs))
+    specs = list(dict.fromkeys(run.network for run in runs))
     flops = {spec: count_flops(spec, find_set(runs[0].data)) for spec in specs}
     slots = slots_for(device, len(unfinished))
     speed = measure_speed(unfinished, flops, slots[0]) * len(slots) if unfinished else 1.0
@@ -151,7 +151,7 @@ def describe_plan(runs: Sequence[Run], unfinished: Sequence[Run], device: str) -
     total = 0.0
     yield f"{'network':{width}}  {'MFLOPs':>9}  {'left':>4}  {'about':>10}"
     for spec in specs:
-        left = [run for run in unfinished if run.spec == spec]
+        left = [run for run in unfinished if run.network == spec]
         seconds = sum(training_flops(run, flops[spec]) for run in left) / speed
         total += seconds
         yield f"{spec:{width}}  {flops[spec] / 1e6:9.1f}  {len(left):4}  {roughly(seconds) if left else '-':>10}"
@@ -168,11 +168,11 @@ def summarise_table(states: Mapping[Run, Result | str | InputError]) -> Iterator
 
     `states` gives the result of each run, or how far it is, or why its result can't be used.
     """
-    width = max(len(run.spec) for run in states)
+    width = max(len(run.network) for run in states)
     yield ""
     yield f"{'network':{width}}  {'error, last epoch':>21}  {'best epoch*':>11}  runs"
-    for spec in dict.fromkeys(run.spec for run in states):
-        own = [state for run, state in states.items() if run.spec == spec]
+    for spec in dict.fromkeys(run.network for run in states):
+        own = [state for run, state in states.items() if run.network == spec]
         results = [state for state in own if isinstance(state, Result)]
         last = [result.error for result in results if result.error is not None]
         best = [result.error_best for result in results if result.finished and result.error_best is not None]

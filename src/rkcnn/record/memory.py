@@ -14,7 +14,7 @@ from rkcnn.record.run import folder_name
 from rkcnn.run_folder import MEMORY, find_named
 
 _FIELDS: Kinds = {
-    **dict.fromkeys(("spec", "data", "counted", "gpu", "source"), str),
+    **dict.fromkeys(("network", "data", "counted", "gpu", "source"), str),
     **dict.fromkeys(("classes", "driver_bytes", "reserved_bytes", "allocated_bytes", "hash_version"), int),
     "shape": list,
     "versions": dict,
@@ -26,7 +26,7 @@ _FIELDS: Kinds = {
 class Memory:
     """The GPU memory of a fresh process that infers one image."""
 
-    spec: str
+    network: str
     data: str
     shape: list[int]  # H, W, C
     classes: int
@@ -49,9 +49,9 @@ class Memory:
         return (json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1) + "\n").encode()
 
 
-def memory_path(out: Path, data: str, spec: str) -> Path:
-    """Return the file of a network's record: OUT/DATA/SPEC/memory.json, beside the network's runs."""
-    return out / folder_name(data) / folder_name(spec) / MEMORY
+def memory_path(out: Path, data: str, network: str) -> Path:
+    """Return the file of a network's record: OUT/DATA/NETWORK/memory.json, beside the network's runs."""
+    return out / folder_name(data) / folder_name(network) / MEMORY
 
 
 def read_memory(path: Path) -> Memory:

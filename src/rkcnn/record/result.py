@@ -17,14 +17,14 @@ from rkcnn.record.run import Run, read_run
 from rkcnn.record.source import Source, is_current_code
 from rkcnn.run_folder import RESULT, find_named
 
-SCHEMA = 2  # the version of the file's shape; a file of another version is not read
+SCHEMA = 3  # the version of the file's shape; a file of another version is not read
 LARGEST = 1e18  # of any count or time; a larger one can't be right
 
 _NUMBER = (int, float)
 _NUMBER_OR_NONE = (int, float, type(None))
 _COUNT_OR_NONE = (int, type(None))
 _TEXT_OR_NONE = (str, type(None))
-_RUN_FIELDS: Kinds = {"data": str, "spec": str, "recipe": dict, "seed": int}
+_RUN_FIELDS: Kinds = {"data": str, "network": str, "recipe": dict, "seed": int}
 _RECIPE_FIELDS: Kinds = {"name": str, "epochs": int, "precision": str}
 _EPOCH_FIELDS: Kinds = {
     "number": int,

@@ -26,14 +26,14 @@ class Run:
     """One experiment. Its folder and its place in every table follow from these four values."""
 
     data: str
-    spec: str  # the network's full name
+    network: str  # its full name
     recipe: Recipe
     seed: int
 
     @property
     def folder(self) -> Path:
         """Its folder below `out`, as mnist-mini/RKCNN-R-2@k=32/mini,epochs=2/seed-0."""
-        parts = (self.data, self.spec, str(self.recipe), f"seed-{self.seed}")
+        parts = (self.data, self.network, str(self.recipe), f"seed-{self.seed}")
         return Path(*(folder_name(part) for part in parts))
 
     @property
@@ -62,7 +62,7 @@ def read_run(facts: dict[str, Any]) -> Run:
 
     Raises TypeError or ValueError if the values are not those of a run.
     """
-    run = Run(facts["data"], facts["spec"], read_recipe(facts["recipe"]), facts["seed"])
+    run = Run(facts["data"], facts["network"], read_recipe(facts["recipe"]), facts["seed"])
     if not 0 <= run.seed < 1 << 63:
         raise ValueError(f"the run's seed is {run.seed}, and must be from 0 to 2^63 - 1")
     if "~" in run.data_set and not run.data_set.startswith(("folder:", "npz:", "arrays-")):

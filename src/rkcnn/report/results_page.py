@@ -50,7 +50,7 @@ def write_readme_part(report: Report) -> str:
     if part.results.empty:
         return NO_RUNS
     run = [row for row in part.results.rows if row.results or row.diverged]
-    specs = [spec for spec in README_ROWS if spec in {row.spec for row in run}][:MOST_ROWS]
+    specs = [spec for spec in README_ROWS if spec in {row.network for row in run}][:MOST_ROWS]
     more = f", the other {count(len(run) - len(specs), 'network')}" if len(run) > len(specs) else ""
     link = f"[{PAGE.as_posix()}]({PAGE.as_posix()})"
     notes = [escape_markdown(note) for note in note_records(part.results) if CORRECTED not in note]

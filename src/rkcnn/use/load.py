@@ -172,8 +172,8 @@ def load(path: str | Path) -> Classifier:
     """Return the trained network of a run's folder, or of a weights file (weights.safetensors), on the CPU."""
     weights, result = find_weights(Path(path))
     network, description = read_weights(weights)
-    if result is not None and result.run.spec != description.network:
-        raise InputError(f"{weights} holds {description.network}, and the run beside it is of {result.run.spec}")
+    if result is not None and result.run.network != description.network:
+        raise InputError(f"{weights} holds {description.network}, and the run beside it is of {result.run.network}")
     return Classifier(network, description, result)
 
 

@@ -86,7 +86,7 @@ def _prepare(folder: Path, result: Result) -> LoggedRun:
         time += epoch.seconds
         times.append(time)
     recipe = {name: value for name, value in asdict(run.recipe).items() if name != "name"}
-    facts = {"data": run.data, "network": run.spec, "seed": run.seed, "recipe": run.recipe.name, **recipe}
+    facts = {"data": run.data, "network": run.network, "seed": run.seed, "recipe": run.recipe.name, **recipe}
     costs = {"params": result.params, "flops": result.flops, "seconds": result.seconds}
     errors = {f"{run.held_out}/error": result.error, f"{run.held_out}/error_best": result.error_best}
     content = json.dumps([run.as_dict(), result.data.get("train_sha256"), result.data.get("test_sha256")])

@@ -64,7 +64,7 @@ class TrainingResult(Result):
         held_out = run.held_out
         end = f"{held_out} error {percent(self.error)}" if self.finished else self.status
         return (
-            f"<TrainingResult: {run.spec} on {run.data}, recipe {run.recipe}, seed {run.seed}: {end} after "
+            f"<TrainingResult: {run.network} on {run.data}, recipe {run.recipe}, seed {run.seed}: {end} after "
             f"{count(len(self.epochs), 'epoch')} in {clock(self.seconds)}, in {self.folder}>"
         )
 

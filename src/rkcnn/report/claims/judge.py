@@ -46,7 +46,7 @@ def judge_claims(records: Records, preset: str) -> list[JudgedClaim]:
     tables = [build_result_table(table, records, preset) for table in TABLES.values()]
     if all(results.empty for results in tables):
         return []
-    rows = {(results.name, row.spec): row for results in tables for row in results.rows}
+    rows = {(results.name, row.network): row for results in tables for row in results.rows}
     errors = {key: row.last for key, row in rows.items() if row.last}
     runs = {key: (len(row.diverged), len(row.results) + len(row.diverged)) for key, row in rows.items()}
     diverged = {key: f"{lost} of {total}" for key, (lost, total) in runs.items() if lost}

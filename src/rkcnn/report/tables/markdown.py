@@ -24,7 +24,7 @@ def short_table(part: TableReport, specs: Collection[str] | None = None) -> str:
     shown = [
         text
         for text, row in zip(part.texts, part.results.rows, strict=True)
-        if (row.results or row.diverged) and (specs is None or row.spec in specs)
+        if (row.results or row.diverged) and (specs is None or row.network in specs)
     ]
     cells = [
         (_name(part, row), row.params.text, *map(_space, (row.printed, row.best, row.last)), row.seeds) for row in shown
@@ -97,7 +97,7 @@ def _costs(*checks: CostCheck) -> str:
 
 
 def _say_check(check: CostCheck) -> str:
-    other = f" (paper {check.printed})" if check.state in ("slip", "differs") else ""
+    other = f" (paper {check.printed})" if check.state in ("misprint", "differs") else ""
     return f"{NAMES[check.column]}: {check.state}{other}"
 
 
