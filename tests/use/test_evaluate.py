@@ -19,7 +19,6 @@ from rkcnn.error import InputError
 from rkcnn.evaluation.corruption import corrupt
 from rkcnn.evaluation.weights import NetworkDescription
 from rkcnn.model.create import create_model
-from rkcnn.model.other_solver import SolverChoice
 from rkcnn.record.result import read_result
 from rkcnn.use.evaluate import (
     compare_solvers,
@@ -33,6 +32,7 @@ from rkcnn.use.evaluate import (
 )
 from rkcnn.use.images import load_images
 from rkcnn.use.load import Classifier, load
+from rkcnn.use.other_solver import SolverChoice
 from rkcnn.use.train import TrainingResult, train
 from use.conftest import Arrays
 

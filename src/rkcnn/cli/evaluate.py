@@ -22,8 +22,8 @@ from rkcnn.escape import escape_text
 if TYPE_CHECKING:
     from rkcnn.data.images import Images
     from rkcnn.evaluation.metrics import Metrics, Mistake
-    from rkcnn.model.other_solver import SolverChoice
     from rkcnn.use.load import Classifier
+    from rkcnn.use.other_solver import SolverChoice
 
 
 SHOWN_MISTAKES = 48  # on the contact sheet

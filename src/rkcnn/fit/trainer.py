@@ -84,10 +84,8 @@ class Trainer:
         self.averaged = [p.detach().clone() for p in self.trained.values()] if recipe.ema_decay else []
         self.epoch = self.step = 0
         self.seconds = 0.0  # of training steps in this epoch so far
-        periods = [module for module in self.network.modules() if isinstance(module, Period)]
-        self.solver_stats: list[SolverStats] = [
-            period.solver_stats for period in periods if period.solver_stats is not None
-        ]
+        found = (module.solver_stats for module in self.network.modules() if isinstance(module, Period))
+        self.solver_stats: list[SolverStats] = [stats for stats in found if stats is not None]
         self.lr = torch.zeros((), device=device)
         self.totals = torch.zeros(4, dtype=torch.float64, device=device)
 

@@ -21,12 +21,12 @@ from rkcnn.data.progress import Progress
 from rkcnn.error import InputError, did_you_mean
 from rkcnn.evaluation.corruption import CORRUPTIONS, GRADES, corrupt
 from rkcnn.evaluation.metrics import Metrics, Predictor, measure
-from rkcnn.model.other_solver import CountedSolver, SolverChoice, describe_solver, find_ode_periods, solve_by
 from rkcnn.record.result import Result
 from rkcnn.run.device import pick_device, set_precision
 from rkcnn.solvers.methods import SOLVERS
 from rkcnn.use.images import Labelled, label_images
 from rkcnn.use.load import Classifier, load
+from rkcnn.use.other_solver import CountedSolver, SolverChoice, describe_solver, find_ode_periods, solve_by
 from rkcnn.use.train import TrainingResult
 
 
