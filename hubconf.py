@@ -15,7 +15,7 @@ _SOURCE = str(_Path(__file__).parent / "src")
 sys.path.insert(0, _SOURCE)  # the package of this checkout, also where another one is installed
 try:
     from rkcnn.model.create import create_model as _create_model
-    from rkcnn.use.identifiers import list_identifiers as _list_identifiers
+    from rkcnn.record.tables import list_identifiers as _list_identifiers
     from rkcnn.use.load import load as _load
 finally:
     sys.path.remove(_SOURCE)

@@ -21,7 +21,7 @@ from PIL import Image, ImageOps
 
 import rkcnn
 from rkcnn.data.images import Images
-from rkcnn.use.result import TrainingResult
+from rkcnn.use.train import TrainingResult
 
 CHOSEN = ("airplane", "automobile", "cat")
 WIDTHS = range(16, 65, 4)  # of the ResNets to choose from; multiples of 4, for group norm
@@ -104,7 +104,7 @@ def show(name: str, results: list[TrainingResult], test: tuple[torch.Tensor, tor
     first = results[0]
     errors = [rkcnn.evaluate(result, data=test, device="cpu").error for result in results]
     print(
-        f"{name}: {first.run.spec}, {first.params:,} parameters, {(first.flops or 0) / 1e6:.1f} MFLOP, "
+        f"{name}: {first.run.network}, {first.params:,} parameters, {(first.flops or 0) / 1e6:.1f} MFLOP, "
         f"{first.run.recipe}: {', '.join(f'{100 * error:.1f}' for error in errors)} % of {len(test[1]):,} test images "
         f"(mean {100 * mean(errors):.1f} %), {100 * mean(result.error or 1 for result in results):.1f} % of the split, "
         f"{mean(result.seconds for result in results):.0f} s of training steps",

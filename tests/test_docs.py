@@ -18,7 +18,7 @@ import rkcnn
 from rkcnn.model.period import step_diagram
 from rkcnn.model.spec import parse
 from rkcnn.model.steps.rkcnn import RKStep
-from rkcnn.use.diagram_svg import to_svg
+from rkcnn.use.draw import to_svg
 
 ROOT = Path(__file__).parents[1]
 DOCS = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]

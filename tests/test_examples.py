@@ -85,7 +85,9 @@ def test_own_pictures_to_onnx(place: Path, capsys: pytest.CaptureFixture[str]) -
 def test_a_new_step(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run("new_step.py")
     assert "Gated@k=16,r=2" in capsys.readouterr().out
-    sources = {result.run.spec: result.source for _, result in find_results(place) if not isinstance(result, Exception)}
+    sources = {
+        result.run.network: result.source for _, result in find_results(place) if not isinstance(result, Exception)
+    }
     assert len(sources) == 3
     assert re.fullmatch(r"[0-9a-f]{16}\+[0-9a-f]{16}", sources.pop("Gated@k=16,r=2")), "the hash of the class"
     assert all(re.fullmatch("[0-9a-f]{16}", source) for source in sources.values())

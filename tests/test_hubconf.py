@@ -11,8 +11,8 @@ import torch
 
 import rkcnn
 from rkcnn.evaluation.weights import NetworkDescription
+from rkcnn.record.tables import list_identifiers
 from rkcnn.use.hub import save_pretrained
-from rkcnn.use.identifiers import list_identifiers
 from rkcnn.use.load import Classifier
 
 ROOT = str(Path(__file__).parents[1])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # what editors and type checkers read; `_HOMES` says the same
     from rkcnn.fit.recipe import Recipe as Recipe
     from rkcnn.model.cost import cost as cost
     from rkcnn.model.create import create_model as create_model
-    from rkcnn.model.register import register as register
+    from rkcnn.model.create import register as register
     from rkcnn.record.tables import list_models as list_models
     from rkcnn.run.observer import Observer as Observer
     from rkcnn.solvers.solve import solve as solve
@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # what editors and type checkers read; `_HOMES` says the same
     from rkcnn.use.load import Classifier as Classifier
     from rkcnn.use.load import load as load
     from rkcnn.use.predict import Prediction as Prediction
-    from rkcnn.use.result import TrainingResult as TrainingResult
+    from rkcnn.use.train import TrainingResult as TrainingResult
     from rkcnn.use.train import train as train
 
 __version__ = "0.1.0"
@@ -75,8 +75,8 @@ _HOMES = {
     "export": "rkcnn.use.export",
     "load_images": "rkcnn.use.images",
     "solve": "rkcnn.solvers.solve",
-    "register": "rkcnn.model.register",
-    "TrainingResult": "rkcnn.use.result",
+    "register": "rkcnn.model.create",
+    "TrainingResult": "rkcnn.use.train",
     "RunComparison": "rkcnn.use.compare",
     "Observer": "rkcnn.run.observer",
     "Classifier": "rkcnn.use.load",

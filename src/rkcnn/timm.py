@@ -17,11 +17,11 @@ from torch import Tensor, nn
 
 from rkcnn.error import InputError, how_to_install
 from rkcnn.model.create import initialise
+from rkcnn.model.families import find_original
 from rkcnn.model.network import Network
 from rkcnn.model.period import Period
-from rkcnn.model.published.originals import find_original
 from rkcnn.model.spec import parse
-from rkcnn.use.identifiers import list_identifiers
+from rkcnn.record.tables import list_identifiers
 
 try:
     from timm.models import build_model_with_cfg, register_model

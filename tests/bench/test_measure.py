@@ -1,4 +1,4 @@
-"""A bench from its plan to its record."""
+"""A plan that is carried out, and the matrix product."""
 
 from __future__ import annotations
 
@@ -8,16 +8,24 @@ import pytest
 import torch
 
 from bench.peers.stand_ins import write_authors
-from rkcnn.bench import measure, product
-from rkcnn.bench.measure import Measuring, Progress
+from rkcnn.bench import measure
+from rkcnn.bench.measure import Measuring, Product, Progress
 from rkcnn.bench.memory import PeakMemory
 from rkcnn.bench.plan import CannotRun, PeerChoice, make_plan
 from rkcnn.error import InputError
 
 
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_flops_of_a_product(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(measure.SIZES, "cpu", 8)
+    times = iter([0.0, 9.0, 10.0, 12.0])  # the warm-up takes 9 s, the turn 2
+    monkeypatch.setattr("rkcnn.bench.measure.time.perf_counter", lambda: next(times))
+    assert Product(precision, torch.device("cpu")).take_turn() == 2 * 8**3 * 3 / 2
+
+
 @pytest.fixture(autouse=True)
 def small_product(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(product.SIZES, "cpu", 16)
+    monkeypatch.setitem(measure.SIZES, "cpu", 16)
 
 
 def test_every_contender_takes_its_turn_in_each_round() -> None:
@@ -105,7 +113,7 @@ def test_what_can_not_run_is_left_out_once() -> None:
 @pytest.mark.parametrize("kind", ["train", "infer", "solve"])
 def test_on_a_gpu(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every engine runs, and has kernels, memory and a share of the product."""
-    monkeypatch.setitem(product.SIZES, "cuda", 512)
+    monkeypatch.setitem(measure.SIZES, "cuda", 512)
     network = "RKNet-rk4_38@k=8" if kind == "solve" else "RKCNN-R-2@k=8"
     plan = make_plan(kind, [network], batch="4", precision="fp32,bf16", rounds=2, steps=3, device="cuda")
     measuring = Measuring(plan)

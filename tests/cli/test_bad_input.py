@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from rkcnn.error import InputError
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
-from rkcnn.model.families import FAMILIES, OPTIONS
+from rkcnn.model.families import FAMILIES, OPTIONS, ORIGINALS
 from rkcnn.model.network import Network
-from rkcnn.model.published.originals import ORIGINALS
 from rkcnn.model.spec import ModelSpec, parse
 
 Run = Callable[..., tuple[int, str, str]]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rkcnn.bench import product
+from rkcnn.bench import measure
 from rkcnn.bench.measure import Measuring
 from rkcnn.record.bench import read_bench
 
@@ -19,7 +19,7 @@ BRIEF = ("--rounds", "2", "--steps", "1")
 
 @pytest.fixture(autouse=True)
 def small_product(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(product.SIZES, "cpu", 16)
+    monkeypatch.setitem(measure.SIZES, "cpu", 16)
     monkeypatch.setattr("rkcnn.run.device.keep_freed_memory", lambda: None)  # it would affect the tests after this
 
 

@@ -19,7 +19,7 @@ def runs(tmp_path: Path) -> Path:
     for spec, errors in {"ResNet@k=4": (0.03, 0.04), "Mine@k=4": (0.02, 0.01)}.items():
         for seed, error in enumerate(errors):
             made = outcome((0.5, error))
-            run = replace(made.run, spec=spec, seed=seed)
+            run = replace(made.run, network=spec, seed=seed)
             folder = tmp_path / "runs" / run.folder
             folder.mkdir(parents=True)
             (folder / "result.json").write_bytes(replace(made, run=run).to_json())

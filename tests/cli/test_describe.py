@@ -63,7 +63,7 @@ def test_an_image_is_mnists_for_one_period_and_cifars_else(rkcnn: Run, name: str
     assert (answer["channels"], answer["size"]) == (channels, size)
 
 
-def test_json_says_what_the_paper_printed_and_its_slips(rkcnn: Run) -> None:
+def test_json_says_what_the_paper_printed_and_its_misprints(rkcnn: Run) -> None:
     (row,) = ask(rkcnn, "DenseNet-2@k=32")["paper"]
     assert (row["table"], row["params"], row["params_unit"], row["flops"], row["flops_unit"]) == (
         "tb:MNIST",
@@ -72,7 +72,7 @@ def test_json_says_what_the_paper_printed_and_its_slips(rkcnn: Run) -> None:
         "8.65",
         "M",
     )
-    assert set(row["slips"]) == {"params"}
+    assert set(row["misprints"]) == {"params"}
 
 
 PRINTED = {
@@ -81,11 +81,11 @@ PRINTED = {
     "RKNet-radau3@k=32": ["tb:MNIST, RK-Net (5th-order IRK): 52.94 K params"],
     "ODENet-abm@k=32": [">19.49 M FLOPs", ">20,793,216", ">10 of f"],
     "MomentumResNet-101": [
-        "slip",
+        "misprint",
         "params with 100 classes: 139.2 M matches no 4-stage",
         "FLOPs: 14.79 G is the count at double width",
     ],
-    "RKNet-64": ["slip", "params: quoted from Chen et al."],
+    "RKNet-64": ["misprint", "params: quoted from Chen et al."],
 }
 
 

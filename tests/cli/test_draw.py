@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from rkcnn.model.published.originals import ORIGINALS
+from rkcnn.model.families import ORIGINALS
 from rkcnn.record.tables import list_models
 
 Run = Callable[..., tuple[int, str, str]]

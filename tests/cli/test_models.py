@@ -10,7 +10,7 @@ import pytest
 
 from rkcnn.cli.models import print_tables
 from rkcnn.record.tables import PAPER_TABLES, list_models
-from rkcnn.report.paper import COST_TABLES, SLIPS, agrees
+from rkcnn.report.paper import COST_TABLES, MISPRINTS, agrees
 
 Rows = list[dict[str, Any]]
 COUNT_OF = {"params": "params", "params_100": "params_100", "flops": "paper_flops"}
@@ -33,14 +33,14 @@ def cells(rows: Rows) -> Iterator[tuple[tuple[str, str, str], bool]]:
                 yield (row["table"], row["name"], column), agrees(row[count], text, unit)
 
 
-def test_a_printed_cell_is_our_count_or_a_named_slip(rows: Rows) -> None:
+def test_a_printed_cell_is_our_count_or_a_named_misprint(rows: Rows) -> None:
     seen = dict(cells(rows))
     assert len(seen) == 35 + 47 + 6 + 43
-    assert {cell for cell, agreed in seen.items() if not agreed} == set(SLIPS)
+    assert {cell for cell, agreed in seen.items() if not agreed} == set(MISPRINTS)
     page = (Path(__file__).parents[2] / "docs" / "costs.md").read_text(encoding="utf-8")
     agreed = list(seen.values()).count(True)
     assert f"have {len(seen)} cells of parameters and FLOPs. In {agreed} of them" in page
-    assert f"In the other {len(SLIPS)} it does not" in page
+    assert f"In the other {len(MISPRINTS)} it does not" in page
 
 
 def test_counts_that_depend_on_the_data_say_so(rows: Rows) -> None:

@@ -52,7 +52,7 @@ def hostile(tmp_path: Path) -> Path:
     for folder in folders[:2]:
         path = folder / "result.json"
         record = json.loads(path.read_bytes())
-        record["run"]["spec"] = NASTY
+        record["run"]["network"] = NASTY
         record["notes"] = [f"# {NASTY}"]
         record["machine"]["gpu"] = NASTY
         record["stretches"][-1]["commit"] = NASTY

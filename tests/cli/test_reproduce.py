@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from report.records import put_records
-from rkcnn.cli.table_summary import WARNINGS
+from rkcnn.cli.summary import WARNINGS
 
 Run = Callable[..., tuple[int, str, str]]
 COMMAND = ["reproduce", "mnist", "--preset", "smoke", "--rows", "RKCNN-R-2@k=2?", "--out"]
@@ -71,7 +71,7 @@ def test_a_result_that_diverged_is_counted(rkcnn: Run, out: Path, tmp_path: Path
         copy = tmp_path / path.relative_to(out)
         copy.parent.mkdir(parents=True)
         facts = json.loads(path.read_bytes())
-        if facts["run"]["spec"].startswith("Dense"):
+        if facts["run"]["network"].startswith("Dense"):
             facts |= {"status": "diverged: the loss is not finite at epoch 1, step 2, lr 0.1", "error": None}
         copy.write_text(json.dumps(facts))
     code, said, _ = rkcnn("reproduce", "mnist", "--preset", "smoke", "--rows", ROWS, "--out", str(tmp_path))

@@ -18,7 +18,7 @@ import torch
 from PIL import Image
 from rich.console import Console
 
-from rkcnn.cli.run_progress import RunProgress
+from rkcnn.cli.progress import RunProgress
 from rkcnn.data.load import load_data_set
 from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.source import source_hash
@@ -250,7 +250,7 @@ def test_only_the_first_rank_prints(rkcnn: Run, command: list[str], monkeypatch:
 def test_a_terminal_of_80_columns_shows_everything(
     digits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, several: bool
 ) -> None:
-    monkeypatch.setattr("rkcnn.cli.run_progress.REFRESH", 0.0)
+    monkeypatch.setattr("rkcnn.cli.progress.REFRESH", 0.0)
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=80, color_system=None)
     with RunProgress(console, several) as shown:

@@ -1,12 +1,14 @@
-"""Every published packaging of real pictures reads to the same pixels and labels."""
+"""Published files of data sets."""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import io
 import json
 import os
 import pickle
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,9 @@ import pytest
 from PIL import Image
 from scipy.io import savemat
 
-from rkcnn.data.files import SetFiles
-from rkcnn.data.packaging import PACKAGINGS, Packaging
+from rkcnn.data.packaging import PACKAGINGS, Packaging, SetFiles, files_in_archive, files_in_folder
 from rkcnn.data.sets import SETS
+from rkcnn.error import InputError
 
 SHARED = Path(os.environ.get("RKCNN_SHARED") or Path(__file__).parents[2] / ".." / "shared")
 LIMIT = 4_000_000
@@ -119,3 +121,34 @@ def test_real_svhn_pictures_come_out_of_a_mat_file_as_they_went_in() -> None:
     parts = read(PACKAGINGS["svhn"][0], dict.fromkeys(PACKAGINGS["svhn"][0].files, file.getvalue()))
     assert (parts["train"][0] == pixels).all()
     assert (parts["train"][1] == labels).all()
+
+
+def test_a_folder_must_hold_every_file_plain_or_packed(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"one")
+    assert files_in_folder(tmp_path, ["a", "b"]) is None
+    (tmp_path / "b.gz").write_bytes(b"two")
+    files = files_in_folder(tmp_path, ["a", "b"])
+    assert files is not None
+    with files.open("a") as plain, files.open("b") as packed:
+        assert (plain.read(), packed.read()) == (b"one", b"two")
+    assert files.describe("b").endswith("b.gz")
+    assert files.md5("a") == hashlib.md5(b"one").hexdigest()
+
+
+def test_an_archive_is_read_by_the_names_inside_its_folder(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "x.tar", "w") as archive:
+        member = tarfile.TarInfo("inside/a")
+        member.size = 3
+        archive.addfile(member, io.BytesIO(b"one"))
+    files = files_in_archive(tmp_path / "x.tar", "inside", ["a"], 100_000)
+    assert files.open("a").read() == b"one"
+    assert files.describe("a").endswith("x.tar: a")
+
+
+def test_a_file_larger_than_any_published_one_is_refused_without_being_read(tmp_path: Path) -> None:
+    with (tmp_path / "test_32x32.mat").open("wb") as file:
+        file.truncate(8 << 30)  # sparse: it takes no room, and half a minute to read
+    found = files_in_folder(tmp_path, ["test_32x32.mat"])
+    assert found is not None
+    with pytest.raises(InputError, match=r"has 8,589,934,592 bytes; those of SVHN have fewer"):
+        found.md5("test_32x32.mat")

@@ -25,8 +25,8 @@ from rkcnn.fit.trainer import Trainer
 from rkcnn.model.create import create_model
 from rkcnn.model.steps.ode import OdePeriod
 from rkcnn.record.result import Result
-from rkcnn.run.signals import Stopped
-from rkcnn.solvers.batch_reducer import LOCAL
+from rkcnn.run.side_by_side import Stopped
+from rkcnn.solvers.solver_step import LOCAL
 
 CPU = torch.device("cpu")
 RECIPE = Recipe("mini", epochs=2, batch=16, lr=0.05, padding=2, sync_norm=True, recompute_norms=True)

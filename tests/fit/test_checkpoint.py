@@ -16,7 +16,7 @@ from rkcnn.error import InputError
 from rkcnn.fit.checkpoint import load_checkpoint, prune, save_checkpoint
 from rkcnn.fit.trainer import Trainer
 
-IDENTITY = {"spec": "RKCNN-R-2@k=4", "seed": 3}
+IDENTITY = {"network": "RKCNN-R-2@k=4", "seed": 3}
 
 
 def advanced(steps: int) -> Trainer:

@@ -9,15 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
 from rkcnn.fit.recipe import (
-    DEFAULT_RECIPES,
     OWN_EPOCHS,
     RECIPES,
     Recipe,
     change_recipe,
-    default_recipe,
     find_recipe,
     own,
 )
@@ -153,14 +150,6 @@ def test_own_images_get_enough_steps(images: int, channels: int) -> None:
     assert steps >= 300 or recipe.epochs == OWN_EPOCHS[1]
     assert OWN_EPOCHS[0] <= recipe.epochs <= OWN_EPOCHS[1]
     assert (recipe.flip, recipe.name) == (channels == 3, "own")
-
-
-def test_a_data_set_has_a_default_recipe() -> None:
-    assert set(DEFAULT_RECIPES) == set(SETS)
-    assert set(DEFAULT_RECIPES.values()) <= set(RECIPES)
-    assert default_recipe("cifar10") == "fast-cifar"
-    assert default_recipe("mnist-mini") == "mini"
-    assert default_recipe("folder:photos") == default_recipe("arrays-01234567") == "own"
 
 
 def test_overrides_are_read_by_their_kind_and_remembered() -> None:

@@ -1,4 +1,4 @@
-"""A step is a function of the weights and (seed, epoch, step) alone."""
+"""The trainer and its optimiser."""
 
 from __future__ import annotations
 
@@ -10,7 +10,26 @@ import torch.nn.functional as F
 
 from fit.bench import RECIPE, trainer
 from rkcnn.fit.ranks import Ranks
-from rkcnn.fit.trainer import Trainer
+from rkcnn.fit.trainer import SGD, Trainer
+
+
+@pytest.mark.parametrize("nesterov", [False, True])
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_ten_steps_are_those_of_torch(nesterov: bool, decay: float) -> None:
+    torch.manual_seed(0)
+    ours = [torch.randn(3, 4, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+    theirs = [p.detach().clone().requires_grad_() for p in ours]
+    optimiser = torch.optim.SGD(theirs, lr=0.3, momentum=0.9, nesterov=nesterov, weight_decay=decay)
+    mine = SGD(ours, 0.9, nesterov, decay)
+    for step in range(10):
+        for group in (ours, theirs):
+            for p in group:
+                p.grad = p.detach().sin() + step
+        optimiser.param_groups[0]["lr"] = 0.3 / (step + 1)
+        optimiser.step()
+        mine.step(torch.tensor(0.3 / (step + 1), dtype=torch.float64))
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
 
 
 def steps(run: Trainer, count: int) -> None:

@@ -7,8 +7,7 @@ from random import Random
 
 from fuzz.mutations import NUMBERS, TEXTS
 from rkcnn.fit.recipe import RECIPES
-from rkcnn.model.families import FAMILIES, OPTIONS
-from rkcnn.model.published.originals import ORIGINALS
+from rkcnn.model.families import FAMILIES, OPTIONS, ORIGINALS
 from rkcnn.record.tables import list_models
 
 PIECES = (

@@ -19,10 +19,10 @@ from fuzz.mutations import Damage, damage, put
 from fuzz.watched import ACCEPTED, CRASHED, Outcome, run_watched
 from fuzz.world import COMMANDS, TARGETS, build_files, build_runs, copy_world, expand, prepare
 from rkcnn.cli import main
-from rkcnn.data.read.npy import read_npy
-from rkcnn.record.config import read_config
+from rkcnn.data.read.numpy_files import read_npy
 from rkcnn.record.memory import read_memory
 from rkcnn.record.result import read_result
+from rkcnn.record.run import read_config
 
 CANARY = b"not ours: 0123456789\n"
 ALONE: dict[

@@ -30,9 +30,9 @@ from rkcnn.evaluation.weights import read_weights
 from rkcnn.fit.recipe import find_recipe
 from rkcnn.model.spec import parse
 from rkcnn.record.bench import read_bench
-from rkcnn.record.config import read_config
 from rkcnn.record.memory import read_memory
 from rkcnn.record.result import read_result
+from rkcnn.record.run import read_config
 from rkcnn.record.run_state import find_begun_runs
 
 Read = Callable[[Path], object]

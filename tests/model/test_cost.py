@@ -16,7 +16,7 @@ from rkcnn.model.create import create_model
 from zoo import ZOO
 
 # (network, classes, channels, params, FLOPs in the paper's convention): oracles.json, exact integers. Where the
-# paper's cell is a slip (docs/costs.md) these are the honest figures. None: no convention covers the solver.
+# paper's cell is a misprint (docs/costs.md) these are the honest figures. None: no convention covers the solver.
 GOLDEN = [
     ("ResNet-bottleneck@k=32", 10, 1, 34_858, 7_185_696),
     ("ResNet@k=32", 10, 1, 52_234, 8_433_888),

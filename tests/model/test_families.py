@@ -1,4 +1,4 @@
-"""The families' entries agree with the classes that they name, with the grammar and with each other."""
+"""Families and published originals."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import save
+from torch import nn
 
-from rkcnn.model.families import FAMILIES, LOOKS, OPTIONS, Family, options_of, title_of
+from rkcnn.error import InputError
+from rkcnn.model.create import create_model
+from rkcnn.model.families import FAMILIES, LOOKS, OPTIONS, ORIGINALS, Family, options_of, title_of
+from rkcnn.model.network import Published
 from rkcnn.model.period import Period, load_class
-from rkcnn.model.published.originals import ORIGINALS
 from rkcnn.model.spec import ModelSpec
 from rkcnn.solvers.methods import SOLVERS
 from zoo import ZOO
@@ -101,5 +106,35 @@ def test_the_page_of_names_has_every_family_option_and_original() -> None:
 
 
 def test_reading_names_loads_no_torch() -> None:
-    code = "import rkcnn.model.spec, rkcnn.model.published.originals, sys; sys.exit('torch' in sys.modules)"
+    code = "import rkcnn.model.spec, rkcnn.model.families, sys; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+BUILT = [name for name, original in ORIGINALS.items() if original.network]
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_the_smallest_image_trains_alone_and_one_less_is_refused(name: str) -> None:
+    """ResNet-1001 in full, so that a thousand layers are seen to carry a gradient."""
+    torch.manual_seed(0)
+    network = create_model(name, classes=7, channels=2).train()
+    assert isinstance(network, Published)
+    out = network(torch.randn(2, 2, network.smallest, network.smallest))
+    assert out.shape == (2, 7)
+    nn.functional.cross_entropy(out, torch.tensor([0, 1])).backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in network.parameters())
+    assert save(network.state_dict())
+    with pytest.raises(InputError, match="has no time-steps"):
+        network.trajectory(torch.randn(1, 2, 32, 32))
+    with pytest.raises(InputError, match="smallest it can take is"):
+        network(torch.randn(1, 2, network.smallest - 1, network.smallest))
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_dropout_reaches_the_blocks_and_not_the_stem(name: str) -> None:
+    with torch.device("meta"):
+        network = create_model(name, dropout=0.2)
+    rates = {path: module.dropout for path, module in network.named_modules() if hasattr(module, "dropout")}
+    assert len(rates) > 10
+    assert set(rates.values()) == {0.2}
+    assert not any(path.startswith("stem") for path in rates)

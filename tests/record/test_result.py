@@ -1,9 +1,9 @@
-"""Results go through their files unchanged, and a file that is none says so."""
+"""Results."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from outcome import outcome
 from rkcnn.error import InputError
 from rkcnn.fit.recipe import find_recipe
 from rkcnn.json_file import LONG, parse_json
-from rkcnn.record.result import Epoch, Result, Stretch, find_other_code, find_results, read_result
+from rkcnn.record.result import Epoch, Result, Stretch, find_other_code, find_results, read_result, select_results
 from rkcnn.record.source import Equivalence, source_hash
 
 
@@ -27,9 +27,9 @@ def test_a_result_comes_back_as_it_was(tmp_path: Path) -> None:
 
 def test_a_result_of_another_schema_is_not_read(tmp_path: Path) -> None:
     facts = json.loads(outcome().to_json())
-    assert facts["schema"] == 2
+    assert facts["schema"] == 3
     (tmp_path / "result.json").write_text(json.dumps({**facts, "schema": 1}))
-    with pytest.raises(InputError, match="it has schema 1, and this version of rkcnn reads 2; move it away"):
+    with pytest.raises(InputError, match="it has schema 1, and this version of rkcnn reads 3; move it away"):
         read_result(tmp_path / "result.json")
 
 
@@ -43,10 +43,10 @@ def test_which_code_computed_which_epochs(monkeypatch: pytest.MonkeyPatch) -> No
     theirs = Stretch(commit="def", source="0" * 16, hash_version=1, epochs=2)
     made = outcome(stretches=(theirs, ours))
     assert (made.commit, made.source) == ("abc", source_hash()), "that it ended with"
-    assert find_other_code(made.stretches, made.run.spec) == (theirs,)
+    assert find_other_code(made.stretches, made.run.network) == (theirs,)
     equal = Equivalence(frozenset({theirs.source, ours.source}), ("ResNet*",))
     monkeypatch.setattr("rkcnn.record.source.EQUIVALENT", (equal,))
-    assert find_other_code(made.stretches, made.run.spec) == ()
+    assert find_other_code(made.stretches, made.run.network) == ()
     assert find_other_code(made.stretches, "CliqueNet-2@k=4") == (theirs,)
 
 
@@ -61,7 +61,7 @@ def test_a_file_that_is_no_result(tmp_path: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "says"),
     [
-        (("run", "spec"), None, "run has no spec"),
+        (("run", "network"), None, "run has no network"),
         (("run", "data"), None, "run has no data"),
         (("run", "seed"), "0", "run's seed is of type str"),
         (("run", "recipe"), [], "run's recipe is of type list"),
@@ -202,3 +202,39 @@ def test_every_record_of_this_repository_can_be_read() -> None:
         assert path.parent == folder / result.run.folder
         assert result.finished
         assert all(stretch.commit and not stretch.commit.endswith("+") for stretch in result.stretches)
+
+
+def put(folder: Path, seed: int = 0) -> Path:
+    made = outcome()
+    folder.mkdir(parents=True)
+    (folder / "result.json").write_bytes(replace(made, run=replace(made.run, seed=seed)).to_json())
+    return folder
+
+
+def test_a_run_its_file_and_a_folder_of_runs(tmp_path: Path) -> None:
+    folders = [put(tmp_path / "runs" / f"seed-{seed}", seed) for seed in range(3)]
+    (tmp_path / "runs" / "begun").mkdir()
+    found, unreadable = select_results([folders[2], folders[1] / "result.json", tmp_path / "runs"])
+    assert [folder for folder, _ in found] == [folders[2], folders[1], folders[0]], "in the order given, each once"
+    assert [result.run.seed for _, result in found] == [2, 1, 0]
+    assert unreadable == []
+
+
+def test_what_cant_be_read_is_told_and_the_others_count(tmp_path: Path) -> None:
+    put(tmp_path / "good")
+    bad = put(tmp_path / "bad") / "result.json"
+    bad.write_text("{}")
+    found, (error,) = select_results([tmp_path])
+    assert [folder.name for folder, _ in found] == ["good"]
+    assert str(bad) in str(error)
+    with pytest.raises(InputError, match="can't be read as a result of rkcnn"):
+        select_results([bad.parent])
+
+
+def test_nothing_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no folder .*nowhere here; name the folders of finished runs"):
+        select_results([tmp_path / "nowhere"])
+    with pytest.raises(InputError, match=r"holds no result\.json; name the folders of finished runs"):
+        select_results([tmp_path])
+    with pytest.raises(InputError, match="no runs given; name the folders"):
+        select_results([])

@@ -59,7 +59,7 @@ def test_it_is_quick() -> None:
     assert time.process_time() - start < 1.5
 
 
-SGD = "fit/sgd.py"
+SGD = "fit/trainer.py"
 NO_DIFFERENCE: dict[str, tuple[str, str]] = {
     "a comment": ("X = 1", "X = 1  # one"),
     "a docstring": ('def f():\n    """One."""\n    return 1', 'def f():\n    """Two."""\n    return 1'),
@@ -129,7 +129,7 @@ def written(node: ast.AST | list[ast.stmt]) -> list[str]:
 def test_a_renamed_file_makes_no_difference(package: Path) -> None:
     (package / SGD).rename(package / "fit/descent.py")
     for path in package.rglob("*.py"):
-        path.write_text(path.read_text().replace("rkcnn.fit.sgd", "rkcnn.fit.descent"))
+        path.write_text(path.read_text().replace("rkcnn.fit.trainer", "rkcnn.fit.descent"))
     assert not is_changed()
 
 
@@ -138,9 +138,9 @@ def test_a_function_moved_to_another_room_makes_no_difference(package: Path) -> 
     text = path.read_text()
     moved = text[text.index("def _mixed") :]
     path.write_text(
-        text.replace(moved, "").replace("import nn\n", "import nn\nfrom rkcnn.data.randomness import _mixed\n")
+        text.replace(moved, "").replace("import nn\n", "import nn\nfrom rkcnn.data.augmentation import _mixed\n")
     )
-    edit(package / "data/randomness.py", lambda other: other + "\n\n" + moved)
+    edit(package / "data/augmentation.py", lambda other: other + "\n\n" + moved)
     assert not is_changed()
 
 
@@ -157,7 +157,7 @@ def test_the_message_of_an_error_makes_no_difference(package: Path) -> None:
 
 
 def test_files_that_training_does_not_import_make_no_difference(package: Path) -> None:
-    for name in ("cli/train.py", "report/__init__.py", "record/run.py", "model/diagram.py", "evaluation/memory.py"):
+    for name in ("cli/train.py", "report/__init__.py", "record/run.py", "model/drawing.py", "evaluation/memory.py"):
         edit(package / name, lambda text: text + "\nX = 1\n")
     assert not is_changed()
     assert is_changed(source.MEMORY_MODULE)
@@ -168,7 +168,7 @@ def test_files_that_training_does_not_import_make_no_difference(package: Path) -
     [
         ("model/steps/lm.py", '"1-c"', '"1 - c"'),
         ("model/steps/ode.py", '"correct"', '"the corrector"'),
-        ("model/look.py", "import annotations\n", "import annotations\n\nX = 1\n"),
+        ("model/drawing.py", "import annotations\n", "import annotations\n\nX = 1\n"),
         ("model/families.py", 'look=Look(ORANGE, "^")', 'look=Look(PINK, "v")'),
         ("model/families.py", 'title="RKCNN-E"', 'title="RKCNN, explicit"'),
         ("model/families.py", "dense block (Huang et al. 2017)", "a dense block"),

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from outcome import outcome
+from rkcnn.record.memory import read_memories
 from rkcnn.record.result import Result
 from rkcnn.record.tables import TABLES
 from rkcnn.report.report import TableReport, build_report
-from rkcnn.report.results import ResultTable, build_result_table, read_memories, read_records
+from rkcnn.report.results import ResultTable, build_result_table, read_records
 
 ERRORS = {
     "ResNet@k=32": (0.0038, 0.0041, 0.0039, 0.0043, 0.0040),

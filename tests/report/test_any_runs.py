@@ -51,7 +51,7 @@ def report(found: Sequence[tuple[Path, Result]], reference: str | None = None) -
 
 def test_seeds_of_a_network_are_one_row_compared_with_the_first_network() -> None:
     part = report(records())
-    assert [(row.spec, row.family, len(row.results)) for row in part.results.rows] == [
+    assert [(row.network, row.family, len(row.results)) for row in part.results.rows] == [
         ("Mine@k=8", "Mine", 3),
         ("Yours-2@k=8", "Yours", 3),
         ("ResNet@k=8", "ResNet", 3),
@@ -68,7 +68,7 @@ def test_seeds_of_a_network_are_one_row_compared_with_the_first_network() -> Non
 
 def test_another_network_can_be_the_reference() -> None:
     part = report(records(), "resnet@K=8")
-    assert {comparison.reference.spec for comparison in part.comparisons} == {"ResNet@k=8"}
+    assert {comparison.reference.network for comparison in part.comparisons} == {"ResNet@k=8"}
     with pytest.raises(InputError, match=r"`reference=ResNet@k=9` given \(did you mean ResNet@k=8\?\); the"):
         report(records(), "ResNet@k=9")
 
@@ -146,7 +146,7 @@ def test_single_runs_have_a_difference_and_are_tested_image_by_image(tmp_path: P
 
 def test_diverged_runs_are_told_and_not_compared() -> None:
     part = report(records({**ERRORS, "Yours-2@k=8": (0.2, None)}))
-    assert [comparison.row.spec for comparison in part.comparisons] == ["ResNet@k=8"]
+    assert [comparison.row.network for comparison in part.comparisons] == ["ResNet@k=8"]
     assert any("Yours-2@k=8 diverged with seed 1" in note for note in part.notes)
 
 

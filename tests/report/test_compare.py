@@ -19,12 +19,12 @@ from rkcnn.report.results import Row
 def test_differences_are_welchs_and_corrected_over_the_table(tmp_path: Path) -> None:
     put_records(tmp_path, {**ERRORS, "DenseNet-2@k=32": (0.0035,), "ODENet-ab@k=32": (0.004, None)})
     comparisons = report_of(tmp_path).comparisons
-    names = [comparison.row.spec for comparison in comparisons]
+    names = [comparison.row.network for comparison in comparisons]
     assert names == ["ResNet-bottleneck@k=32", "ResNet@k=32", "RKCNN-E-2@k=32", "RKCNN-I-2@k=32"]  # two runs or more
     reference = ERRORS["RKCNN-R-2@k=32"]
     ps = []
     for comparison in comparisons:
-        errors = ERRORS[comparison.row.spec]
+        errors = ERRORS[comparison.row.network]
         oracle = stats.ttest_ind(errors, reference, equal_var=False)
         low, high = oracle.confidence_interval(0.95)
         assert comparison.difference.interval == pytest.approx((low, high))
@@ -45,7 +45,7 @@ def test_a_row_with_diverged_runs_is_not_compared(tmp_path: Path) -> None:
     lucky = {"CliqueNet-2@k=32": (0.0091, 0.0092, None, None, None)}
     put_records(tmp_path, {**ERRORS, **lucky})
     comparisons = report_of(tmp_path).comparisons
-    assert "CliqueNet-2@k=32" not in [comparison.row.spec for comparison in comparisons]
+    assert "CliqueNet-2@k=32" not in [comparison.row.network for comparison in comparisons]
     clearest = min(comparisons, key=lambda comparison: comparison.p or 1)
     assert clearest.among == len(comparisons) + 1, "it stays in the count, or it would make the others clearer"
     assert clearest.p == pytest.approx(clearest.among * (clearest.difference.p or 0))

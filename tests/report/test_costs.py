@@ -18,7 +18,7 @@ from rkcnn.report.paper import cells
     [
         ("mnist", "ResNet@k=32", (52_234, 8_434_000), ("agrees", "agrees")),
         ("mnist", "ResNet@k=32", (52_240, None), ("differs", "not counted")),
-        ("mnist", "DenseNet-2@k=32", (56_266, 8_650_000), ("slip", "agrees")),
+        ("mnist", "DenseNet-2@k=32", (56_266, 8_650_000), ("misprint", "agrees")),
         ("mnist", "ODENet-abm@k=32", (52_938, 19_490_000), ("agrees", "agrees")),  # printed >19.49
         ("mnist", "RKNet-radau3@k=32", (52_938, None), ("agrees", "-")),
         ("mnist", "Identity@k=32", (33_674, None), ("-", "-")),
@@ -30,17 +30,17 @@ from rkcnn.report.paper import cells
 def test_states(tmp_path: Path, table: str, spec: str, counts: tuple[int, int | None], states: tuple[str, str]) -> None:
     put_records(tmp_path, {spec: (0.01,)}, table, params=counts[0], paper_flops=counts[1])
     seen = results_of(tmp_path, table)
-    row = next(row for row in seen.rows if row.spec == spec)
+    row = next(row for row in seen.rows if row.network == spec)
     checks = check_costs(seen, row)
     assert tuple(check.state for check in checks) == states
-    assert all(bool(check.why) == (check.state == "slip") for check in checks)
+    assert all(bool(check.why) == (check.state == "misprint") for check in checks)
 
 
-def test_a_slip_is_shown_beside_what_was_counted(tmp_path: Path) -> None:
+def test_a_misprint_is_shown_beside_what_was_counted(tmp_path: Path) -> None:
     put_records(tmp_path, {"DenseNet-2@k=32": (0.004,)}, params=56_266, paper_flops=8_654_000)
     seen = results_of(tmp_path)
     params, flops = next(check_costs(seen, row) for row in seen.rows if row.results)
-    assert (params.text, params.remark) == ("56,266", "slip: paper 57.55 K")
+    assert (params.text, params.remark) == ("56,266", "misprint: paper 57.55 K")
     assert (flops.text, flops.remark) == ("8.654 M", "")
     absent, _ = check_costs(seen, seen.rows[0])
     assert (absent.text, absent.remark) == ("34.86 K", "the paper's")
@@ -62,7 +62,7 @@ def test_short_counts() -> None:
 
 def find(folder: Path, spec: str, table: str = "mnist") -> Footprint:
     seen = results_of(folder, table)
-    return find_footprint(seen, next(row for row in seen.rows if row.spec == spec))
+    return find_footprint(seen, next(row for row in seen.rows if row.network == spec))
 
 
 def test_nothing_where_nothing_was_measured_not_even_theirs(tmp_path: Path) -> None:

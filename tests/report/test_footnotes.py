@@ -58,7 +58,7 @@ def test_single_runs_and_gaps_of_the_paper_are_told_once(tmp_path: Path) -> None
     assert "ODE-Net (4th-order implicit) (N/A): the paper: the model does not converge." in notes(tmp_path, "cifar10")
 
 
-def test_slips_and_differences_of_costs(tmp_path: Path) -> None:
+def test_misprints_and_differences_of_costs(tmp_path: Path) -> None:
     put_records(tmp_path, {"DenseNet-2@k=32": (0.004,)}, params=56_266)
     put_records(tmp_path, {"ResNet@k=32": (0.004,)}, params=52_000)
     text = notes(tmp_path)

@@ -19,7 +19,7 @@ from rkcnn.record.tables import PAPER_TABLES, TABLES
 from rkcnn.report.paper import (
     COST_TABLES,
     ERROR_COLUMNS,
-    SLIPS,
+    MISPRINTS,
     PrintedError,
     agrees,
     cells,
@@ -289,8 +289,8 @@ def test_a_count_agrees_when_it_rounds_to_the_print(value: int, text: str, unit:
     assert agrees(value, text, unit) is same
 
 
-def test_every_slip_is_a_printed_cell() -> None:
-    for table, name, column in SLIPS:
+def test_every_misprint_is_a_printed_cell() -> None:
+    for table, name, column in MISPRINTS:
         assert getattr(COST_TABLES[table].rows[name], column) is not None
 
 

@@ -11,7 +11,7 @@ import pytest
 from rkcnn.error import InputError
 from rkcnn.report.claims.claims import CLAIMS
 from rkcnn.report.figures.style import render
-from rkcnn.report.paper import COST_TABLES, SLIPS
+from rkcnn.report.paper import COST_TABLES, MISPRINTS
 from rkcnn.report.readme import COSTS, RESULTS, check_markers, cost_table, replace_between, write_between
 from rkcnn.report.results import read_records
 from rkcnn.report.results_page import FIGURE, PAGE, PICTURE, report_published, write_readme_part, write_results_page
@@ -42,9 +42,9 @@ def _words(svg: str) -> list[str]:
     return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
 
 
-def test_the_table_of_slips_is_current() -> None:
+def test_the_table_of_misprints_is_current() -> None:
     lines = ["| table | network | column | printed | why |", "|---|---|---|---|---|"]
-    for (table, name, column), why in SLIPS.items():
+    for (table, name, column), why in MISPRINTS.items():
         lines.append(f"| `{table}` | `{name}` | {column} | {getattr(COST_TABLES[table].rows[name], column)} | {why} |")
     assert "\n".join(lines) in (ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
 

@@ -38,11 +38,11 @@ def own_table(**errors: tuple[float, ...]) -> ResultTable:
 
     def run(name: str, seed: int, error: float) -> Result:
         made = outcome((0.5, error - 0.001, error))
-        return replace(made, run=replace(made.run, spec=name, seed=seed, recipe=recipe))
+        return replace(made, run=replace(made.run, network=name, seed=seed, recipe=recipe))
 
     rows = tuple(
         Row(
-            spec=name,
+            network=name,
             family="ResNet",
             label=name,
             params=1000 * (i + 1),
@@ -60,7 +60,7 @@ def own_table(**errors: tuple[float, ...]) -> ResultTable:
 def test_any_runs_on_the_same_data_make_a_report(tmp_path: Path) -> None:
     found = build_report([own_table(a=(0.05, 0.06, 0.055), b=(0.03, 0.031, 0.032), c=(0.03, 0.033, 0.031))])
     (part,) = found.tables
-    assert [comparison.row.spec for comparison in part.comparisons] == ["a", "c"]
+    assert [comparison.row.network for comparison in part.comparisons] == ["a", "c"]
     assert part.comparisons[0].separable
     assert part.coverage == "9 runs of 3 of 3 networks. Against b, 1 of 2 err more, none less; 1 can't be told apart."
     assert found.runs == 9

@@ -16,16 +16,16 @@ from rkcnn.report.results import Row, family_of, find_conflicts, read_records, r
 
 
 def row(folder: Path, spec: str, table: str = "mnist", preset: str | None = None) -> Row:
-    return next(row for row in results_of(folder, table, preset).rows if row.spec == spec)
+    return next(row for row in results_of(folder, table, preset).rows if row.network == spec)
 
 
 def test_rows_are_the_tables_whatever_was_run(tmp_path: Path) -> None:
     put_records(tmp_path)
     seen = results_of(tmp_path)
     assert (seen.preset, seen.empty) == ("paper", False)
-    assert tuple(row.spec for row in seen.rows) == TABLES["mnist"].specs
-    assert [row.missing for row in seen.rows if row.spec in ERRORS] == [0, 0, 0, 0, 1]
-    assert all(row.missing == 5 and row.last is None for row in seen.rows if row.spec not in ERRORS)
+    assert tuple(row.network for row in seen.rows) == TABLES["mnist"].specs
+    assert [row.missing for row in seen.rows if row.network in ERRORS] == [0, 0, 0, 0, 1]
+    assert all(row.missing == 5 and row.last is None for row in seen.rows if row.network not in ERRORS)
 
 
 def test_errors_of_the_last_and_the_best_epoch(tmp_path: Path) -> None:
@@ -168,11 +168,11 @@ def test_memory_is_of_the_tables_data_whatever_the_recipe(tmp_path: Path) -> Non
     put_memories(tmp_path / "z-copy", {"ResNet@k=32": 900})
     seen = results_of(tmp_path)
     assert seen.preset == "smoke"
-    memories = {row.spec: row.memory.driver_bytes >> 20 for row in seen.rows if row.memory}
+    memories = {row.network: row.memory.driver_bytes >> 20 for row in seen.rows if row.memory}
     assert memories == {"Identity@k=32": 612, "ResNet@k=32": 620}
     other = results_of(tmp_path, "sota-mnist")  # has no Identity of its own
     assert other.control
-    assert other.control.spec == "Identity@k=32"
+    assert other.control.network == "Identity@k=32"
 
 
 def test_equal_copies_and_other_seeds_are_nothing_to_say(tmp_path: Path) -> None:

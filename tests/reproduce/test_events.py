@@ -1,4 +1,4 @@
-"""An event is a line, whatever is in it; and training, as its reporter tells it."""
+"""Events and retries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rkcnn.error import InputError
 from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.run import Run
 from rkcnn.reproduce import events
-from rkcnn.reproduce.events import Event, Reporter, failure, read_event
+from rkcnn.reproduce.events import MOST_CRASHES, Event, Reporter, Retries, failure, read_event
 from rkcnn.run.side_by_side import Execution, train_side_by_side
 
 
@@ -47,3 +47,26 @@ def test_a_run_is_reported_from_beginning_to_end(tmp_path: Path, monkeypatch: py
     assert {round(6 * event.fraction) for event in reported} == set(range(7)), "every step of six"
     assert reported[-1] == reported[-2] == Event("ends", 5, 1.0, result.error, "finished")
     assert next(event for event in reported if event.fraction > 0.5).error == result.epochs[0].held_out_error
+
+
+WHY = "its process died with exit code -9"
+
+
+def test_a_run_without_progress_is_given_up(tmp_path: Path) -> None:
+    retries = Retries()
+    (tmp_path / "checkpoint-00000-000003.json").touch()
+    for _ in range(1 + MOST_CRASHES - 1):  # the first attempt made a checkpoint, the others did not
+        assert retries.after_crash(7, 0.5, WHY, tmp_path) == Event(
+            "crashes", 7, 0.5, message=f"{WHY}; the run continues from its last checkpoint"
+        )
+    assert retries.after_crash(8, 0.5, WHY, tmp_path).kind == "crashes"  # each has its own count
+    why = f"{WHY}; 3 attempts in a row made no new checkpoint"
+    assert retries.after_crash(7, 0.5, WHY, tmp_path) == Event("fails", 7, message=why)
+
+
+def test_a_run_with_progress_is_not(tmp_path: Path) -> None:
+    retries = Retries()
+    for step in range(3 * MOST_CRASHES):
+        if step % 2:
+            (tmp_path / f"checkpoint-00000-{step:06d}.json").touch()
+        assert retries.after_crash(0, 0.0, WHY, tmp_path).kind == "crashes"

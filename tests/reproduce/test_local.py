@@ -24,7 +24,7 @@ from rkcnn.record.run_state import BEGUN, NEW, find_state
 from rkcnn.reproduce import local
 from rkcnn.reproduce.events import Event
 from rkcnn.reproduce.local import reproduce_here, slots_for
-from rkcnn.reproduce.worker_process import Slot, WorkerProcess
+from rkcnn.reproduce.worker import Slot, WorkerProcess
 from rkcnn.run.side_by_side import Execution
 from rkcnn.run.train import train
 
@@ -45,7 +45,7 @@ def alone(runs: list[Run], tmp_path_factory: pytest.TempPathFactory) -> Path:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     for run in runs:
-        train(run.spec, run.data, run.recipe, (run.seed,), out=out)
+        train(run.network, run.data, run.recipe, (run.seed,), out=out)
     torch.set_num_threads(threads)
     return out
 

@@ -1,8 +1,9 @@
-"""A worker process: assignments in, events out, and nothing is lost when its driver dies."""
+"""Worker processes."""
 
 from __future__ import annotations
 
 import os
+import queue
 import subprocess
 import sys
 from dataclasses import replace
@@ -20,7 +21,7 @@ from rkcnn.record.run import Run
 from rkcnn.record.run_state import BEGUN, find_state
 from rkcnn.reproduce import worker
 from rkcnn.reproduce.events import Event, Reporter, read_event
-from rkcnn.reproduce.worker import Assignment, carry_out, read_assignment
+from rkcnn.reproduce.worker import Assignment, Slot, WorkerProcess, carry_out, count_cores, read_assignment
 from rkcnn.run.side_by_side import Execution
 
 
@@ -123,3 +124,42 @@ def test_when_its_driver_dies_it_keeps_a_checkpoint_and_leaves(tmp_path: Path) -
     assert find_state(run, out) == BEGUN
     steps = [path.stem for path in (out / run.folder).glob("checkpoint-*.json")]
     assert max(steps) > "checkpoint-00000-000000"
+
+
+@pytest.mark.parametrize(
+    ("code", "reported", "exit_code"),
+    [
+        ('print(Event("advances", int(os.environ["RKCNN_HOLDER"])).to_json())', [Event("advances", os.getpid())], 0),
+        (
+            "print(Event('advances', 1).to_json()); print('{\"kind\": \"ad', end='', flush=True); sys.exit(9)",
+            [Event("advances", 1)],
+            9,
+        ),
+        ("os.kill(os.getpid(), 9)", [], -9),
+    ],
+    ids=["leaves", "dies while it writes a line", "killed"],
+)
+def test_its_events_and_its_end_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, reported: list[Event], exit_code: int
+) -> None:
+    """It knows the id of its driver, which it writes into lock files."""
+    stub = tmp_path / "python"
+    stub.write_text(f"#!{sys.executable}\nimport os, sys\nfrom rkcnn.reproduce.events import Event\n{code}\n")
+    stub.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(stub))
+    events: queue.Queue[tuple[WorkerProcess, Event | None]] = queue.Queue()
+    worker = WorkerProcess(Slot("cpu", 1), events)
+    assert [event for _, event in iter(lambda: events.get(timeout=600), (worker, None))] == reported
+    assert worker.process.returncode == exit_code
+    worker.dismiss()  # does no harm
+    worker.stop()
+    worker.listener.join()
+
+
+def test_cores_where_the_system_does_not_say_which_are_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert count_cores() >= 1
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    assert count_cores() == 6
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert count_cores() == 1

@@ -12,6 +12,7 @@ import torch
 
 from rkcnn.data.images import Images
 from rkcnn.data.options import OwnOptions
+from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
 from rkcnn.evaluation.weights import read_weights
 from rkcnn.fit.recipe import RECIPES, own
@@ -20,10 +21,12 @@ from rkcnn.model.create import create_model
 from rkcnn.record.result import Result
 from rkcnn.run.settings import (
     DEFAULT_NETWORK,
+    DEFAULT_RECIPES,
     MOST_FLOPS,
     Settings,
     choose,
     choose_network,
+    default_recipe,
     name_of,
     size_of,
 )
@@ -112,7 +115,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 def test_weights_of_another_run_with_a_new_classifier(start: Path, tmp_path: Path) -> None:
     result = go(start, tmp_path / "a", write_npz(tmp_path))
-    assert result.run.spec == "RKCNN-R-2@k=4"
+    assert result.run.network == "RKCNN-R-2@k=4"
     assert len(result.run.recipe.initial_weights) == 12
     old, new = weights(start), weights(tmp_path / "a")
     kept = [name for name in old if name.endswith("weight") and not name.startswith("classifier.")]
@@ -165,3 +168,11 @@ def test_a_folder_is_read_at_the_size_of_the_network_it_starts_from(start: Path)
     assert size_of(start, "folder:photos") == 28
     assert size_of(start, "npz:a.npz") is None
     assert size_of(None, "folder:photos") is None
+
+
+def test_a_data_set_has_a_default_recipe() -> None:
+    assert set(DEFAULT_RECIPES) == set(SETS)
+    assert set(DEFAULT_RECIPES.values()) <= set(RECIPES)
+    assert default_recipe("cifar10") == "fast-cifar"
+    assert default_recipe("mnist-mini") == "mini"
+    assert default_recipe("folder:photos") == default_recipe("arrays-01234567") == "own"

@@ -30,12 +30,12 @@ from rkcnn.cli import main
 from rkcnn.error import InputError
 from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.recipe import find_recipe
-from rkcnn.record.config import read_config
 from rkcnn.record.result import Epoch, Result, Stretch
+from rkcnn.record.run import read_config
 from rkcnn.record.source import Source, current_source, source_hash
 from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
-from rkcnn.run.signals import Stopped
+from rkcnn.run.side_by_side import Stopped
 from rkcnn.run.train import train
 
 SPEC = "RKCNN-R-2@k=4"
@@ -74,7 +74,7 @@ import torch
 torch.set_num_threads(1)
 from rkcnn.run.observer import Observer
 from rkcnn.run.train import train
-from rkcnn.run.signals import Stopped
+from rkcnn.run.side_by_side import Stopped
 from rkcnn.fit.recipe import find_recipe
 recipe = find_recipe("mini", {CHANGES | dict(changes)!r})
 class Third(Observer):

@@ -10,7 +10,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from rkcnn.solvers.batch_reducer import BatchReducer
+from rkcnn.solvers.solver_step import BatchReducer
 
 T = TypeVar("T")
 

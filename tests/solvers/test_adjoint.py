@@ -8,9 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from rkcnn.solvers.adaptive import adaptive
 from rkcnn.solvers.adjoint import Integrator, adjoint
-from rkcnn.solvers.explicit import explicit
+from rkcnn.solvers.explicit import adaptive, explicit
 from rkcnn.solvers.implicit import implicit
 from rkcnn.solvers.methods import gauss2, heun, rk4_38, tsit5
 from rkcnn.solvers.solver_step import Field, SolverStep

@@ -1,22 +1,33 @@
-"""What a solver yields, and the precision that it keeps."""
+"""What all solvers share."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
+from threading import BrokenBarrierError
 
 import pytest
 import torch
 from torch import Tensor
 
+from rkcnn.model.create import create_model
 from rkcnn.solvers.adams import adams
-from rkcnn.solvers.adaptive import adaptive
 from rkcnn.solvers.adjoint import adjoint
-from rkcnn.solvers.explicit import explicit
+from rkcnn.solvers.explicit import adaptive, explicit
 from rkcnn.solvers.implicit import implicit
 from rkcnn.solvers.methods import dopri5, gauss2, radau3, rk4_38
-from rkcnn.solvers.solver_step import Field, SolverStep, align, at_least_float32
+from rkcnn.solvers.solver_step import (
+    LOCAL,
+    BatchReducer,
+    Field,
+    SolveAverages,
+    SolverStats,
+    SolverStep,
+    align,
+    at_least_float32,
+)
 from solvers.problems import Counted, conv_field, exact, field
+from solvers.shares import shared
 
 
 @pytest.mark.parametrize(
@@ -152,3 +163,113 @@ def test_weights_cast_in_a_solve_still_take_a_gradient_afterwards() -> None:
         *_, step = implicit(f, torch.randn(2, 4, 5, 5), radau3, tuple(conv.parameters()), tol=0.05)
         f(0.0, step.y.detach()).sum().backward()
     assert all(p.grad is not None for p in conv.parameters())
+
+
+Solve = Callable[[Tensor, BatchReducer], Iterator[SolverStep]]
+
+
+def image_field(t: float | Tensor, y: Tensor) -> Tensor:
+    return torch.sin(3 * y) * y.abs().amax((1, 2, 3), keepdim=True) + t
+
+
+SOLVES: dict[str, Solve] = {
+    "abm": lambda y, reducer: adams(image_field, y, 3, 0.01, reducer=reducer),
+    "radau3": lambda y, reducer: implicit(image_field, y, radau3, tol=1e-3, reducer=reducer),
+    "dopri5": lambda y, reducer: adaptive(image_field, y, dopri5, 1e-3, reducer=reducer),
+}
+
+
+@pytest.fixture
+def batch() -> Tensor:
+    """The first images are quiet, the last ones not: shares of it would converge apart."""
+    torch.manual_seed(0)
+    return torch.randn(5, 2, 3, 3, dtype=torch.float64) * torch.tensor([0.01, 0.01, 1, 1, 1])[:, None, None, None]
+
+
+@pytest.mark.parametrize("name", SOLVES)
+def test_two_shares_take_the_steps_of_the_whole(name: str, batch: Tensor) -> None:
+    def last(y: Tensor, reducer: BatchReducer = LOCAL) -> SolverStep:
+        return list(SOLVES[name](y, reducer))[-1]
+
+    expected = last(batch)
+    parts = shared(batch, 2, last)
+    torch.testing.assert_close(torch.cat([part.y for part in parts]), expected.y, rtol=1e-12, atol=1e-12)
+    assert expected.residual is not None
+    for part in parts:
+        assert (part.evaluations, part.converged) == (expected.evaluations, expected.converged)
+        assert part.residual is not None
+        torch.testing.assert_close(part.residual, expected.residual, rtol=1e-9, atol=0)
+    alone = [last(share) for share in (batch[:2], batch[2:])]
+    assert alone[0].evaluations != alone[1].evaluations
+
+
+def test_images_that_converge_by_themselves_wait_for_those_of_other_shares(batch: Tensor) -> None:
+    """As synchronised norms inside f need it; each keeps its own result."""
+
+    def last(y: Tensor, reducer: BatchReducer = LOCAL) -> tuple[SolverStep, int]:
+        calls = 0
+
+        def counted(t: float | Tensor, state: Tensor) -> Tensor:
+            nonlocal calls
+            calls += 1
+            return image_field(t, state)
+
+        return list(adams(counted, y, 3, 0.01, per_image=True, reducer=reducer))[-1], calls
+
+    expected, calls = last(batch)
+    parts = shared(batch, 2, last)
+    assert [count for _, count in parts] == [calls, calls]
+    assert last(batch[:2])[1] < calls
+    assert torch.equal(torch.cat([part.y for part, _ in parts]), expected.y)
+
+
+def test_a_share_that_decides_alone_leaves_the_other_waiting(batch: Tensor) -> None:
+    """What the agreement is for: an f that asks all shares, under solvers that don't."""
+
+    def last(y: Tensor, reducer: BatchReducer) -> SolverStep:
+        def coupled(t: float | Tensor, state: Tensor) -> Tensor:
+            return image_field(t, state) + 0 * reducer.sum(state.sum())
+
+        return list(adams(coupled, y, 3, 0.01))[-1]
+
+    with pytest.raises(BrokenBarrierError):
+        shared(batch, 2, last, patience=2)
+
+
+def test_sums_and_resets() -> None:
+    stats, y = SolverStats(), torch.zeros(1)
+    stats.add(SolverStep(1.0, y, (), torch.tensor([4, 8]), converged=torch.tensor([True, False])))
+    stats.add(SolverStep(1.0, y, (), torch.tensor([6]), converged=torch.tensor([True])))
+    assert stats.read() == SolveAverages(0.25, 6.0, 0.0, 0.0)
+    again = SolverStats()
+    again.restore(stats.sums())
+    assert again.read() == stats.read()
+    stats.reset()
+    assert stats.read() == SolveAverages(0.0, 0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("name", ["ODENet-abm@k=8", "RKNet-radau3@k=8", "RKNet-dopri5@k=8,tol=0.1"])
+def test_a_network_counts_its_solves(name: str) -> None:
+    network = create_model(name, channels=1)
+    period = network.get_submodule("periods.0")
+    calls = []
+    network.get_submodule("periods.0.f").register_forward_hook(lambda *_: calls.append(1))
+    network.train()(torch.rand(2, 1, 28, 28))
+    assert isinstance(period.solver_stats, SolverStats)
+    assert period.solver_stats.read().evaluations == len(calls)
+
+
+@pytest.mark.parametrize("name", ["RKNet-radau3@k=8,r=2", "RKNet-dopri5@k=8,tol=0.1,adjoint=on,norm=bn"])
+def test_what_the_gradient_takes_is_counted_apart(name: str) -> None:
+    network = create_model(name, channels=1).train()
+    period = network.get_submodule("periods.0")
+    assert isinstance(period.solver_stats, SolverStats)
+    calls: list[int] = []
+    network.get_submodule("periods.0.f").register_forward_hook(lambda *_: calls.append(1))
+    out = network(torch.rand(2, 1, 28, 28))
+    forward = len(calls)
+    out.sum().backward()
+    took = period.solver_stats.read()
+    assert took.evaluations == forward
+    assert took.backward_evaluations == len(calls) - forward
+    assert took.backward_products > 0

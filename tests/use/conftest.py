@@ -7,8 +7,7 @@ import pytest
 
 from rkcnn.data.images import Images
 from rkcnn.data.load import load_data_set
-from rkcnn.use.result import TrainingResult
-from rkcnn.use.train import train
+from rkcnn.use.train import TrainingResult, train
 
 Arrays = tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 

@@ -10,8 +10,7 @@ import pytest
 
 from rkcnn.error import InputError
 from rkcnn.use.compare import compare
-from rkcnn.use.result import TrainingResult
-from rkcnn.use.train import train
+from rkcnn.use.train import TrainingResult, train
 from use.conftest import Arrays
 
 
@@ -25,7 +24,7 @@ def other(arrays: Arrays, tmp_path_factory: pytest.TempPathFactory) -> TrainingR
 def test_results_and_folders_are_compared(trained: TrainingResult, other: TrainingResult, tmp_path: Path) -> None:
     found = compare([trained, str(other.folder)])
     (pair,) = found.comparisons
-    assert (pair.row.spec, pair.reference.spec) == ("RKCNN-R-2@k=4", "ResNet@k=4")
+    assert (pair.row.network, pair.reference.network) == ("RKCNN-R-2@k=4", "ResNet@k=4")
     assert pair.difference.value == pytest.approx((other.error or 0) - (trained.error or 0))
     assert pair.mcnemar, "the true classes of arrays lie in the run's folder"
     assert found.table.results.images == 50

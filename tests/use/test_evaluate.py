@@ -1,4 +1,4 @@
-"""A trained network on test images."""
+"""Evaluation from Python."""
 
 from __future__ import annotations
 
@@ -14,13 +14,26 @@ import torch
 from PIL import Image
 
 from digits import write_digits
+from rkcnn.data.images import Images
 from rkcnn.error import InputError
+from rkcnn.evaluation.corruption import corrupt
+from rkcnn.evaluation.weights import NetworkDescription
+from rkcnn.model.create import create_model
 from rkcnn.record.result import read_result
-from rkcnn.use.evaluate import evaluate, is_set_of, load_tested_images, was_tested_with
+from rkcnn.use.evaluate import (
+    compare_solvers,
+    evaluate,
+    is_set_of,
+    load_tested_images,
+    measure_corrupted,
+    measure_on,
+    read_choice,
+    was_tested_with,
+)
 from rkcnn.use.images import load_images
-from rkcnn.use.load import load
-from rkcnn.use.result import TrainingResult
-from rkcnn.use.train import train
+from rkcnn.use.load import Classifier, load
+from rkcnn.use.other_solver import SolverChoice
+from rkcnn.use.train import TrainingResult, train
 from use.conftest import Arrays
 
 
@@ -166,3 +179,53 @@ def test_what_cant_be_evaluated_gets_one_sentence(trained: TrainingResult, array
         evaluate(trained, (x, y + 1))
     with pytest.raises(InputError, match="given with mnist-mini; it is for your own images"):
         evaluate(trained, "mnist-mini", size=4)
+
+
+def test_each_solver_beside_the_trainings(digits: tuple[Images, Images], arrays: Arrays) -> None:
+    test = load_images(arrays)[1]
+    torch.manual_seed(0)
+    name = "RKNet-rk4_38@k=4_4"
+    model = Classifier(create_model(name, 10, 1).eval(), NetworkDescription.of(name, test))
+    choices = [SolverChoice("rk4_38", 1), SolverChoice("euler", 3), SolverChoice("dopri5", tol=1e-4)]
+    first, same, euler, dopri5 = compare_solvers(model, test, choices, "cpu")
+    assert first.solver == same.solver == "rk4_38, 1 step"
+    assert first.metrics == same.metrics == measure_on(model, test, "cpu")
+    assert (first.changed, same.changed, first.evaluations) == (0, 0, 8), "4 evaluations in each of two periods"
+    assert (euler.solver, euler.evaluations, euler.unconverged) == ("euler, 3 steps", 6, 0)
+    assert dopri5.solver == "dopri5, tol 0.0001"
+    assert dopri5.evaluations > 14
+    assert 0 <= dopri5.changed <= 1
+
+
+def test_a_choice_is_read() -> None:
+    assert read_choice("method=dopri5, tol=1e-3") == SolverChoice("dopri5", tol=1e-3)
+    assert read_choice("steps=8") == SolverChoice(steps=8)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "'' given; give a method with its steps or tolerance"),
+        ("methd=rk4", r"did you mean method\?"),
+        ("dopri5", r"'dopri5' given \(did you mean method=dopri5\?\)"),
+        ("tol=1,tol=2", "'tol=2' given"),
+        ("tol=small", "tol=small given; a tolerance is a number"),
+        ("steps=1.5", "steps=1.5 given; give a whole number"),
+        ("method=rk5", "no method 'rk5'"),
+    ],
+)
+def test_what_is_no_choice_gets_one_sentence(text: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        read_choice(text)
+
+
+def test_every_kind_and_grade_is_measured_once(trained: TrainingResult, arrays: Arrays) -> None:
+    test, model = load_images(arrays)[1], load(trained.folder)
+    seen: list[tuple[int, int]] = []
+    clean, errors = measure_corrupted(model, test, "cpu", lambda done, total: seen.append((done, total)))
+    assert clean == trained.error
+    assert seen == [(done, 21) for done in range(1, 22)]
+    assert {kind: len(grades) for kind, grades in errors.items()} == dict.fromkeys(
+        ("noise", "blur", "contrast", "shift"), 5
+    )
+    assert errors["blur"][4] == evaluate(model, corrupt(test, "blur", 5)).error

@@ -20,7 +20,7 @@ from rkcnn.model.create import create_model
 from rkcnn.use import export as module
 from rkcnn.use.export import describe_model, export, find_real_images
 from rkcnn.use.load import Classifier, load
-from rkcnn.use.result import TrainingResult
+from rkcnn.use.train import TrainingResult
 from zoo import SOLVED
 
 

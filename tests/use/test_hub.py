@@ -17,7 +17,7 @@ from rkcnn.error import InputError
 from rkcnn.record.result import read_result
 from rkcnn.use import hub
 from rkcnn.use.load import Classifier, load
-from rkcnn.use.result import TrainingResult
+from rkcnn.use.train import TrainingResult
 
 huggingface_hub = pytest.importorskip("huggingface_hub")
 RealApi = huggingface_hub.HfApi

@@ -16,7 +16,7 @@ from rkcnn.error import InputError
 from rkcnn.record.result import read_result
 from rkcnn.use.images import load_images
 from rkcnn.use.load import load
-from rkcnn.use.result import TrainingResult
+from rkcnn.use.train import TrainingResult
 from use.conftest import Arrays
 
 
@@ -92,6 +92,6 @@ def test_what_holds_no_network_gets_one_sentence(trained: TrainingResult, tmp_pa
         load(tmp_path)
     result = read_result(trained.folder / "result.json")
     shutil.copy(trained.folder / "weights.safetensors", tmp_path)
-    (tmp_path / "result.json").write_bytes(replace(result, run=replace(result.run, spec="ResNet@k=8")).to_json())
+    (tmp_path / "result.json").write_bytes(replace(result, run=replace(result.run, network="ResNet@k=8")).to_json())
     with pytest.raises(InputError, match=r"holds ResNet@k=4, and the run beside it is of ResNet@k=8"):
         load(tmp_path)

@@ -9,9 +9,8 @@ import pytest
 from torch import nn
 
 from rkcnn.evaluation.weights import NetworkDescription
-from rkcnn.model.families import FAMILIES, Family
+from rkcnn.model.families import FAMILIES, ORIGINALS, Family
 from rkcnn.model.period import Period
-from rkcnn.model.published.originals import ORIGINALS
 from rkcnn.record.result import Result, read_result
 from rkcnn.use.model_card import describe_data, write_card
 from zoo import ZOO

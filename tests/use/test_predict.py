@@ -14,7 +14,7 @@ from PIL import Image
 from rkcnn.error import InputError
 from rkcnn.use.load import load
 from rkcnn.use.predict import BATCH, Prediction, Unreadable, file_source, find_sources, predict_each
-from rkcnn.use.result import TrainingResult
+from rkcnn.use.train import TrainingResult
 from use.conftest import Arrays
 
 

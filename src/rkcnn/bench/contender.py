@@ -12,8 +12,7 @@ from torch import nn
 
 from rkcnn.model.cost import cost, default_size
 from rkcnn.model.create import create_model
-from rkcnn.model.network import Network
-from rkcnn.model.published.network import Published
+from rkcnn.model.network import Network, Published
 from rkcnn.record.bench import Measurement
 
 TORCHS_OWN = "torch's own"  # a peer's precision: on a GPU its convolutions are in tf32 and its products in fp32
@@ -77,7 +76,7 @@ def matrix_units(precision: str) -> Iterator[None]:
 
 def create_network(name: str, seed: int = 0) -> Network | Published:
     """Return a network for ten classes with new weights: for grey images if it has one period, else for colour."""
-    from rkcnn.model.published.originals import find_original
+    from rkcnn.model.families import find_original
     from rkcnn.model.spec import parse
 
     original = find_original(name)

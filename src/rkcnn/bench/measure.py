@@ -1,27 +1,31 @@
-"""Carries out a plan: prepares every contender, then lets each take its turn in every round."""
+"""Carries out a plan: prepares every contender, then lets each take its turn in every round.
+
+A product of two large matrices is timed too: the arithmetic speed that steps are compared with.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
 import subprocess
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from rkcnn import __version__
-from rkcnn.bench.contender import Contender, create_network, image_size
+from rkcnn.bench.contender import Contender, create_network, image_size, matrix_units, synchronise
 from rkcnn.bench.forward_pass import our_forward_pass, peer_forward_pass
 from rkcnn.bench.memory import measure_peak
 from rkcnn.bench.peers.same_outputs import build_peer, check_peer, choose_peers
 from rkcnn.bench.plain_solve import plain_solves
 from rkcnn.bench.plan import INFER_BATCHES, PACKAGES, CannotRun, PeerChoice, Plan
-from rkcnn.bench.product import Product
 from rkcnn.bench.training_step import WORK as TRAINING_STEP
 from rkcnn.bench.training_step import default_batch, our_training_step, peer_training_step
 from rkcnn.error import InputError
@@ -29,6 +33,43 @@ from rkcnn.model.network import Network
 from rkcnn.record.bench import Bench, Measurement
 from rkcnn.record.source import current_source
 from rkcnn.run.device import describe_machine, forget_peak, peak_bytes, pick_device
+
+SIZES = {"cuda": 8192, "cpu": 1024}
+REPETITIONS = 3
+
+
+@dataclass
+class Product:
+    """Multiplies two n x n matrices in one precision."""
+
+    precision: str
+    device: torch.device
+    rounds: list[float] = field(default_factory=list)  # FLOP/s in each round
+    _matrices: tuple[Tensor, Tensor] | None = None
+
+    @property
+    def size(self) -> int:
+        return SIZES[self.device.type]
+
+    def take_turn(self) -> float:
+        """Multiply a few times; return the FLOP/s."""
+        dtype = torch.bfloat16 if self.precision == "bf16" else torch.float32
+        if self._matrices is None:
+            drawn = torch.randn(2, self.size, self.size, device=self.device).to(dtype)
+            self._matrices = drawn[0], drawn[1]
+            self._multiply()  # warm-up
+        return self._multiply()
+
+    def _multiply(self) -> float:
+        assert self._matrices is not None
+        with matrix_units(self.precision):
+            synchronise(self.device)
+            start = time.perf_counter()
+            for _ in range(REPETITIONS):
+                torch.mm(*self._matrices)
+            synchronise(self.device)
+        return 2.0 * self.size**3 * REPETITIONS / (time.perf_counter() - start)
+
 
 ROUNDS = {"train": 7, "infer": 7, "solve": 7, "memory": 3}
 STEPS = {"cuda": 40, "cpu": 5}

@@ -90,7 +90,7 @@ def bench(
     _check_places(json_, output)
 
     from rkcnn.bench.measure import Measuring
-    from rkcnn.cli.bench_progress import BenchProgress
+    from rkcnn.cli.progress import BenchProgress
     from rkcnn.run.device import keep_freed_memory
 
     keep_freed_memory()

@@ -37,7 +37,7 @@ OwnImages = Annotated[OwnOptions, Parameter(name="*")]
 def list_sets(*, sources: FromSources = Sources()) -> None:  # noqa: B008 (frozen)
     """List every data set: images, classes, size, whether it is on this machine, and where it comes from."""
     from rkcnn.data.fetch import find_decoded
-    from rkcnn.data.files import find_copies
+    from rkcnn.data.packaging import find_copies
     from rkcnn.data.sets import SETS
 
     sources = replace(sources, unverified=True)

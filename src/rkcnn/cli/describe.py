@@ -49,7 +49,7 @@ def describe(
     from rkcnn.model.create import create_model
     from rkcnn.model.families import FAMILIES
     from rkcnn.model.network import Network
-    from rkcnn.report.paper import COST_TABLES, SLIPS, printed_costs
+    from rkcnn.report.paper import COST_TABLES, MISPRINTS, printed_costs
     from rkcnn.use.outline import outline
 
     if size is not None and not 1 <= size <= LARGEST:
@@ -66,7 +66,7 @@ def describe(
             "table": table,
             **row._asdict(),
             **dict(zip(("params_unit", "flops_unit"), COST_TABLES[table].letters, strict=True)),
-            "slips": {c: why for (t, n, c), why in SLIPS.items() if (t, n) == (table, network.name)},
+            "misprints": {c: why for (t, n, c), why in MISPRINTS.items() if (t, n) == (table, network.name)},
         }
         for table, row in printed_costs(network.name)
     ]
@@ -104,8 +104,8 @@ def print_tree(tree: Component, total: dict[str, Any], paper: list[dict[str, Any
         cells += f" ({row['params_100']} {params} with 100 classes)" if row["params_100"] else ""
         cells += f", {row['flops']} {flops} FLOPs" if row["flops"] else ""
         console.print(f"paper prints   {row['table']}, {row['label']}: {cells}", soft_wrap=True)
-        for column, why in row["slips"].items():
-            console.print(f"  slip         {COLUMNS[column]}: {why}", style="dim", soft_wrap=True)
+        for column, why in row["misprints"].items():
+            console.print(f"  misprint     {COLUMNS[column]}: {why}", style="dim", soft_wrap=True)
 
 
 def _add_branch(tree: Tree, part: Component) -> None:

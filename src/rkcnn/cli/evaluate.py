@@ -1,10 +1,11 @@
-"""rkcnn evaluate: shows what a trained network gets wrong."""
+"""rkcnn evaluate: shows what a trained network gets wrong, also solved by other methods or on corrupted images."""
 
 from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from rkcnn.data.images import Images
     from rkcnn.evaluation.metrics import Metrics, Mistake
     from rkcnn.use.load import Classifier
+    from rkcnn.use.other_solver import SolverChoice
+
 
 SHOWN_MISTAKES = 48  # on the contact sheet
 SHOWN_PAIRS = 5  # of classes that are confused most often
@@ -59,10 +62,8 @@ def evaluate(
     json_
         Print the metrics as JSON instead of tables.
     """
-    from rkcnn.cli.evaluate_otherwise import report_corrupted, report_solvers
     from rkcnn.data.progress import Progress
-    from rkcnn.use.compare_solvers import read_choice
-    from rkcnn.use.evaluate import load_other_images, load_tested_images
+    from rkcnn.use.evaluate import load_other_images, load_tested_images, read_choice
     from rkcnn.use.load import find_weights, load
 
     if with_ and corrupt:
@@ -183,7 +184,7 @@ def save_pictures(metrics: Metrics, images: Images, network: str, folder: Path) 
     paths: list[Path] = []
     notes: list[str] = []
     try:
-        from rkcnn.report.figures.confusion import draw_confusion
+        from rkcnn.report.figures.evaluation import draw_confusion
         from rkcnn.report.figures.style import save_figure
 
         paths += save_figure(draw_confusion(metrics.confusion, images.classes, title), folder / "confusion")
@@ -204,3 +205,56 @@ def _caption(mistake: Mistake, classes: tuple[str, ...]) -> str:
 
 def _cut(name: str, most: int = 16) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def report_solvers(task: Evaluation, choices: Sequence[SolverChoice]) -> None:
+    """Print the error by each solver beside that of the training's, with what the solves took."""
+    from rkcnn.use.evaluate import compare_solvers
+
+    found = compare_solvers(task.classifier, task.images, choices, task.device)
+    if task.json:
+        task.print_json({"solvers": [{**asdict(each), "metrics": each.metrics.as_dict()} for each in found]})
+        return
+    task.print_head()
+    width = max(len("solver"), *(len(each.solver) for each in found))
+    print_line(
+        f"{'solver':{width}}  {'error':>9}  {'95 % interval':>17}  changed answers  evaluations of f  not converged"
+    )
+    for number, each in enumerate(found):
+        low, high = (100 * bound for bound in each.metrics.interval)
+        interval = f"{low:.2f} to {high:.2f} %"
+        changed = "as trained" if number == 0 else f"{100 * each.changed:.2f} %"
+        print_line(
+            f"{each.solver:{width}}  {100 * each.metrics.error:7.2f} %  {interval:>17}  {changed:>15}  "
+            f"{each.evaluations:16.1f}  {100 * each.unconverged:11.2f} %"
+        )
+
+
+def report_corrupted(task: Evaluation) -> None:
+    """Print and draw the error under each corruption by its grade."""
+    from rkcnn.cli.progress import CountProgress
+    from rkcnn.disk import writing_to
+    from rkcnn.evaluation.corruption import GRADES
+    from rkcnn.report.figures.evaluation import draw_corruptions
+    from rkcnn.report.figures.style import save_figure
+    from rkcnn.use.evaluate import measure_corrupted
+
+    with writing_to(task.folder, "name another folder with -o"):
+        task.folder.mkdir(parents=True, exist_ok=True)
+    progress = CountProgress(sys.stderr, "evaluations")
+    clean, errors = measure_corrupted(task.classifier, task.images, task.device, progress.show)
+    progress.clear()
+    title = f"{task.classifier.name} on {task.images.name}"
+    pictures = save_figure(draw_corruptions(clean, errors, title), task.folder / "corruptions")
+    if task.json:
+        task.print_json({"clean": clean, "corrupted": errors, "pictures": [str(path) for path in pictures]})
+        return
+    task.print_head()
+    print_line(f"error        {100 * clean:.2f} % of the clean images")
+    grades = "".join(f"{f'grade {grade}':>9}" for grade in GRADES)
+    print_line(f"{'error, %':12}{grades}{'mean':>9}")
+    for kind, values in errors.items():
+        shown = "".join(f"{100 * value:9.2f}" for value in (*values, sum(values) / len(values)))
+        print_line(f"  {kind:10}{shown}")
+    for path in pictures:
+        print_line(f"wrote        {path}")

@@ -13,7 +13,7 @@ from rkcnn.error import InputError
 from rkcnn.record.memory import Memory, memory_path, read_memory
 
 if TYPE_CHECKING:
-    from rkcnn.evaluation.nvidia_smi import Gpu
+    from rkcnn.evaluation.memory import Gpu
 
 
 def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = Path("results")) -> int:
@@ -33,10 +33,11 @@ def memory(table: str, /, *, rows: str = "*", device: str = "cuda", out: Path = 
     out
         The folder for the records, DATA/NETWORK/memory.json; `rkcnn report --from` reads them.
     """
-    from rkcnn.evaluation.nvidia_smi import MIB, list_gpus
+    from rkcnn.evaluation.memory import MIB, list_gpus
+    from rkcnn.record.memory import read_memories
     from rkcnn.record.tables import find_table
     from rkcnn.report.report import build_report
-    from rkcnn.report.results import build_result_table, read_memories
+    from rkcnn.report.results import build_result_table
     from rkcnn.report.tables.text import memory_text
 
     chosen = find_table(table)
@@ -107,7 +108,7 @@ def _measure(spec: str, data: str, device: str, path: Path) -> Memory:
     classes, shape = len(SETS[data].classes), SETS[data].shape
     measured = measure_memory(spec, classes, shape, device)
     record = Memory(
-        spec=spec,
+        network=spec,
         data=data,
         shape=list(shape),
         classes=classes,

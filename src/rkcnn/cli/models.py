@@ -60,7 +60,7 @@ def print_tables(rows: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from rkcnn.report.paper import COST_TABLES, SLIPS
+    from rkcnn.report.paper import COST_TABLES, MISPRINTS
 
     console = Console()
     console = Console(width=max(console.width, WIDTH), highlight=False)
@@ -82,7 +82,7 @@ def print_tables(rows: list[dict[str, Any]]) -> None:
         for row in (row for row in rows if row["table"] == key):
             paper = row["paper"] or {}
             cells = {
-                column: f"{paper[column]}{'*' * ((key, row['name'], column) in SLIPS)}"
+                column: f"{paper[column]}{'*' * ((key, row['name'], column) in MISPRINTS)}"
                 for column in ("flops", "params", "params_100")
                 if paper.get(column)
             }

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from rkcnn.cli.count_progress import CountProgress
 from rkcnn.cli.data import WholeNumber
 from rkcnn.cli.evaluate import with_null
 from rkcnn.cli.output import print_error, print_line
@@ -51,6 +50,7 @@ def predict(
     json_
         Print the answers as JSON.
     """
+    from rkcnn.cli.progress import CountProgress
     from rkcnn.run.device import pick_device
     from rkcnn.use.load import load
     from rkcnn.use.predict import Unreadable, predict_each

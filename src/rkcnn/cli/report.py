@@ -51,9 +51,10 @@ def report(
 
     if table is not None:
         find_table(table)  # a name that is not one is said before anything is read
+    from rkcnn.record.memory import read_memories
     from rkcnn.report.compare import find_damaged_predictions
     from rkcnn.report.report import build_report
-    from rkcnn.report.results import find_conflicts, read_memories, read_records
+    from rkcnn.report.results import find_conflicts, read_records
     from rkcnn.report.tables.text import claims_text, table_text
 
     folder = from_ or Path("runs")

@@ -74,7 +74,7 @@ def reproduce(
     store
         With --on ray: a folder for checkpoints that all machines share; without it they are sent to this machine.
     """
-    from rkcnn.cli.table_summary import WARNINGS, describe_plan, describe_table, summarise_table
+    from rkcnn.cli.summary import WARNINGS, describe_plan, describe_table, summarise_table
     from rkcnn.record.result import Result
     from rkcnn.record.run_state import BEGUN, NEW
     from rkcnn.record.tables import find_table
@@ -98,7 +98,7 @@ def reproduce(
     for line in describe_table(chosen, preset, runs, f"{finished} finished, {begun} begun, {new} new"):
         print_on(console, line)
     for run, why in failed.items():
-        print_on(console, f"FAILS     {run.spec}  seed {run.seed}  {why}")
+        print_on(console, f"FAILS     {run.network}  seed {run.seed}  {why}")
     if plan:
         for line in describe_plan(runs, unfinished, device):
             print_on(console, line)
@@ -214,11 +214,11 @@ def _train(
 
     check_engine(engine)
     training, _ = load_data_set(runs[0].data, sources, progress=Progress(sys.stderr))
-    for spec in dict.fromkeys(run.spec for run in runs):
+    for spec in dict.fromkeys(run.network for run in runs):
         check_network(spec, training)
-    flops = {spec: count_flops(spec, find_set(runs[0].data)) for spec in {run.spec for run in runs}}
+    flops = {spec: count_flops(spec, find_set(runs[0].data)) for spec in {run.network for run in runs}}
     events = _start(runs, Execution(out, device, engine), sources, on, address, store)
-    with closing(events), TableProgress(console, runs, [float(flops[run.spec]) for run in runs]) as shown:
+    with closing(events), TableProgress(console, runs, [float(flops[run.network]) for run in runs]) as shown:
         for event in events:
             shown.show(event)
     return {runs[index]: why for index, why in shown.failed.items()}

@@ -66,7 +66,7 @@ def row_of(run: Result | BegunRun) -> tuple[str, ...]:
     from rkcnn.record.result import Result
     from rkcnn.use.progress import clock, percent
 
-    name = (run.run.data, run.run.spec, str(run.run.recipe), str(run.run.seed))
+    name = (run.run.data, run.run.network, str(run.run.recipe), str(run.run.seed))
     done = str(len(run.epochs))
     if isinstance(run, Result):
         errors, state = (percent(run.error), percent(run.error_best)), run.status.partition(":")[0]

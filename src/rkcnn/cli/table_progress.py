@@ -54,7 +54,7 @@ class TableProgress:
     def show(self, event: Event) -> None:
         """Take in an event of a run and show it."""
         index, run = event.index, self.runs[event.index]
-        name = f"{run.spec}  seed {run.seed}"
+        name = f"{run.network}  seed {run.seed}"
         message = with_flags(event.message)
         if event.kind in MESSAGES:
             self._print(f"{event.kind:9} {name}  {message or MESSAGES[event.kind]}")

@@ -105,7 +105,7 @@ def train(
         find_recipe(recipe)  # a name that is not one is said before torch is imported and data are read
     chosen: str | Recipe | None = recipe
     if config is not None:
-        from rkcnn.record.config import read_config
+        from rkcnn.record.run import read_config
 
         if (name, data, recipe, values, validation, own) != (None, "mnist-mini", None, {}, 0, OwnOptions()):
             raise InputError(
@@ -120,11 +120,11 @@ def train(
     if not 1 <= seeds <= MOST_SEEDS:
         raise InputError(f"--seeds {seeds} given; train 1 to {MOST_SEEDS} of them")
 
-    from rkcnn.cli.run_progress import RunProgress, StoppingConsole, next_step
-    from rkcnn.cli.run_summary import summarise_runs
+    from rkcnn.cli.progress import RunProgress, StoppingConsole, next_step
+    from rkcnn.cli.summary import summarise_runs
     from rkcnn.data.progress import Progress
     from rkcnn.run.device import keep_freed_memory
-    from rkcnn.run.signals import Stopped
+    from rkcnn.run.side_by_side import Stopped
     from rkcnn.run.train import train as train_seeds
 
     first = os.environ.get("RANK", "0") == "0"  # with torchrun only the first rank prints

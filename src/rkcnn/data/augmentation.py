@@ -1,4 +1,7 @@
-"""Random changes of the training images: crop, flip and cutout, applied to a batch at once."""
+"""Random choices of training as a pure function, and what they change in images: crop, flip and cutout.
+
+A choice is a 64-bit hash of (seed, epoch, stream, position), the same on every device.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,40 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from rkcnn.data import randomness
 from rkcnn.error import InputError
+
+ORDER, TOP, LEFT, FLIP, HOLE_TOP, HOLE_LEFT = range(6)  # the streams, one for each thing that is chosen at random
+
+_GOLDEN = (
+    -0x61C8864680B583EB
+)  # 2^64 / golden ratio as int64; like the two factors, from splitmix64 (Steele et al. 2014)
+_MIX1 = -0x40A7B892E31B1A47
+_MIX2 = -0x6B2FB644ECCEEE15
+
+
+def random_integers(seed: int, epoch: int, stream: int, positions: Tensor) -> Tensor:
+    """Return an int64 from 0 to 2^63 - 1 for each position (N,), on the device of `positions`."""
+    key = torch.tensor([seed, epoch, stream], dtype=torch.int64)
+    state = torch.zeros((), dtype=torch.int64)
+    for word in key:
+        state = _mix(state + word + _GOLDEN)
+    return _mix(positions * _GOLDEN + state.to(positions.device)) & 0x7FFF_FFFF_FFFF_FFFF
+
+
+def permutation(seed: int, epoch: int, count: int, device: torch.device) -> Tensor:
+    """Return the order of an epoch: which of `count` images is at each position."""
+    keys = random_integers(seed, epoch, ORDER, torch.arange(count, device=device))
+    return torch.argsort(keys, stable=True)
+
+
+def _mix(z: Tensor) -> Tensor:
+    z = (z ^ _shift(z, 30)) * _MIX1
+    z = (z ^ _shift(z, 27)) * _MIX2
+    return z ^ _shift(z, 31)
+
+
+def _shift(z: Tensor, bits: int) -> Tensor:
+    return (z >> bits) & ((1 << (64 - bits)) - 1)  # torch's >> keeps the sign, splitmix64's doesn't
 
 
 @dataclass(frozen=True)
@@ -34,16 +69,16 @@ class Augmentation:
         """
         half = self.cutout // 2
         columns = (
-            (randomness.TOP, 2 * self.padding + 1, 0),
-            (randomness.LEFT, 2 * self.padding + 1, 0),
-            (randomness.FLIP, 1 + self.flip, 0),
-            (randomness.HOLE_TOP, height if self.cutout else 1, half),
-            (randomness.HOLE_LEFT, width if self.cutout else 1, half),
+            (TOP, 2 * self.padding + 1, 0),
+            (LEFT, 2 * self.padding + 1, 0),
+            (FLIP, 1 + self.flip, 0),
+            (HOLE_TOP, height if self.cutout else 1, half),
+            (HOLE_LEFT, width if self.cutout else 1, half),
         )
         choices = positions.new_zeros(len(positions), len(columns))
         for number, (stream, count, less) in enumerate(columns):
             if count > 1:
-                choices[:, number] = randomness.random_integers(seed, epoch, stream, positions) % count
+                choices[:, number] = random_integers(seed, epoch, stream, positions) % count
             choices[:, number] -= less
         return choices
 

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rkcnn.data import randomness
-from rkcnn.data.augmentation import NONE, Augmentation
+from rkcnn.data.augmentation import NONE, Augmentation, permutation
 from rkcnn.data.images import Images
 from rkcnn.error import InputError
 
@@ -112,7 +111,7 @@ class Batches:
         if self._last is None or self._last[0] != epoch:
             count, _, height, width = self.images.pixels.shape
             positions = torch.arange(count, device=self.device)
-            order = randomness.permutation(self.seed, epoch, count, self.device) if self.shuffle else positions
+            order = permutation(self.seed, epoch, count, self.device) if self.shuffle else positions
             if self.streamed:
                 order = order.cpu()  # once, because asking the device at each step would wait for its work
             self._last = epoch, order, self.augmentation.choose(self.seed, epoch, positions, height, width)

@@ -13,9 +13,16 @@ from pathlib import Path
 from rkcnn.data import cache
 from rkcnn.data.cache import SetDescription
 from rkcnn.data.download import download, pack_npm
-from rkcnn.data.files import SetFiles, files_in_archive, files_in_folder, find_copies, fingerprint
 from rkcnn.data.options import REMEDY, Sources
-from rkcnn.data.packaging import PACKAGINGS, Packaging
+from rkcnn.data.packaging import (
+    PACKAGINGS,
+    Packaging,
+    SetFiles,
+    files_in_archive,
+    files_in_folder,
+    find_copies,
+    fingerprint,
+)
 from rkcnn.data.progress import Progress
 from rkcnn.data.sets import SETS, DataSet
 from rkcnn.disk import DiskError, lock_folder, writing_to

@@ -11,11 +11,10 @@ import torch
 
 from rkcnn.data import cache
 from rkcnn.data.fetch import fetch_set
-from rkcnn.data.files import files_in_folder
 from rkcnn.data.images import Images
 from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.data.own_images import PREFIXES, decode_own_images
-from rkcnn.data.packaging import PACKAGINGS
+from rkcnn.data.packaging import PACKAGINGS, files_in_folder
 from rkcnn.data.progress import Progress
 from rkcnn.data.sets import DataSet, find_set
 from rkcnn.error import InputError

@@ -16,18 +16,15 @@ from rkcnn.data import cache
 from rkcnn.data.cache import SetDescription
 from rkcnn.data.options import REMEDY, OwnOptions, Sources
 from rkcnn.data.progress import Progress
-from rkcnn.data.read.folder import ImageFiles, are_grey, find_images, measure_side, read_folder
+from rkcnn.data.read.folder import ImageFiles, are_grey, choose_size, find_images, read_folder
 from rkcnn.data.read.labelled_pixels import LabelledPixels, convert_channels, is_grey
-from rkcnn.data.read.npz import read_npz
+from rkcnn.data.read.numpy_files import read_npz
 from rkcnn.disk import lock_folder, open_file, writing_to
 from rkcnn.error import InputError
 from rkcnn.escape import escape_text, is_unicode
 
 PREFIXES = ("folder:", "npz:")  # of the names of own images
 SPLIT_SEED = 20241  # of the permutation that sets a test set apart where there is none
-DEFAULT_SIZE = 32  # pixels
-AUTO_SIZES = range(16, 65, 8)  # that `size="auto"` chooses from
-MEASURED_FILES = 200  # whose headers `size="auto"` reads
 NAMED_FILES = 5  # that were left out, said again whenever the images are used; of more, how many
 
 
@@ -43,7 +40,12 @@ def decode_own_images(
     path = _resolve(kind, given)
     found = _find_parts(path, own, whole, progress) if kind == "folder" else {}
     files = [file for part in found.values() for file, _ in part.files] if kind == "folder" else [path]
-    own = replace(own, size=_choose_size(files, own) if kind == "folder" else None if own.size == "auto" else own.size)
+    size = own.size
+    if kind == "folder":
+        size = choose_size(files, size, own.max_bytes)
+    elif size == "auto":
+        size = None
+    own = replace(own, size=size)
     wanted = _Wanted(kind, path, own, whole, _fingerprint(path, files))
     root = sources.folders()[0] / "decoded"
     damages: list[str] = []
@@ -183,7 +185,7 @@ def _read_folder(
 
     At its end, which files were left out is in `notes`.
     """
-    assert isinstance(own.size, int)  # by `_choose_size`
+    assert isinstance(own.size, int)  # by `choose_size`
     size = own.size
     files = tuple(file for part in found.values() for file in part.files)
     skipped: dict[Path, str] = {}
@@ -280,23 +282,6 @@ def choose_share(
 def _refuse_split(path: Path, own: OwnOptions) -> None:
     if own.split is not None:
         raise InputError(f"{path}: has a test set of its own; leave `split={own.split}` out")
-
-
-def _choose_size(files: list[Path], own: OwnOptions) -> int:
-    """Return the side of the square that a folder's images are scaled to.
-
-    `auto` is the median of the shorter sides of some of them, rounded down to one of AUTO_SIZES.
-    """
-    if own.size != "auto":
-        return own.size or DEFAULT_SIZE
-    sides = []
-    for file in files[:: -(-len(files) // MEASURED_FILES)]:
-        try:
-            sides.append(measure_side(file, own.max_bytes))
-        except InputError:  # reading the folder will name it
-            continue
-    middle = sorted(sides)[len(sides) // 2] if sides else DEFAULT_SIZE
-    return max((size for size in AUTO_SIZES if size <= middle), default=AUTO_SIZES[0])
 
 
 def _fingerprint(path: Path, files: list[Path]) -> str:

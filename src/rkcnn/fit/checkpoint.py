@@ -21,7 +21,7 @@ from rkcnn.run_folder import checkpoint_path, find_checkpoint_files, find_checkp
 
 REMEDY = "free some space there or choose another folder"
 KEPT = 2  # checkpoints of a run: the newest, and the one before it in case the newest is damaged
-SCHEMA = 2  # the version of the JSON file's shape
+SCHEMA = 3  # the version of the JSON file's shape
 
 _FIELDS: Kinds = {
     **dict.fromkeys(("schema", "epoch", "step"), int),

@@ -18,7 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 from rkcnn.error import InputError
 from rkcnn.model.layers import BatchNorm
 from rkcnn.model.steps.ode import OdePeriod
-from rkcnn.solvers.batch_reducer import BatchReducer
+from rkcnn.solvers.solver_step import BatchReducer
 
 T = TypeVar("T")
 

@@ -231,24 +231,6 @@ _ALL = (paper_mnist(), paper_cifar(), paper_svhn(), mini(), fast_mnist(), fast_c
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ALL}
 
 
-DEFAULT_RECIPES = {
-    "mnist-mini": "mini",
-    "mnist": "fast-mnist",
-    "fashion-mnist": "fast-mnist",
-    "cifar10": "fast-cifar",
-    "cifar100": "fast-cifar",
-    "cifar100-coarse": "fast-cifar",
-    "svhn": "fast-svhn",
-    "svhn+extra": "fast-svhn",
-}
-"""The recipe for each data set where none is asked for; `own` for a user's own images."""
-
-
-def default_recipe(data: str) -> str:
-    """Return the name of the recipe for a data set where none is asked for."""
-    return DEFAULT_RECIPES.get(data, "own")
-
-
 def find_recipe(name: str, changes: Mapping[str, str] | None = None) -> Recipe:
     """Return a named recipe with some of its fields changed, each given as text."""
     if name not in RECIPES:
@@ -268,9 +250,22 @@ def change_recipe(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
     return replace(changed, milestones=tuple(milestone for milestone in moved if 0 < milestone < changed.epochs))
 
 
+_KINDS = {field.name: str(field.type) for field in fields(Recipe) if field.name != "name"}
+
+
 def read_changes(changes: Mapping[str, str]) -> dict[str, Any]:
     """Return the values of a recipe's fields that are given as text; raises InputError if a field or value is wrong."""
-    return {field: _read(field, text) for field, text in changes.items()}
+    values = {}
+    for field, text in changes.items():
+        if field not in _KINDS:
+            hint = suggest_field(field)
+            raise InputError(f"a recipe has no field {field!r}{hint}; its fields are {', '.join(_KINDS)}")
+        convert, wanted = _CONVERTERS[_KINDS[field]]
+        try:
+            values[field] = convert(text)
+        except (ValueError, KeyError):
+            raise InputError(f"recipe field {field}={text} given; it must be {wanted}") from None
+    return values
 
 
 NAMES_ELSEWHERE = {"learning_rate": "lr", "batch_size": "batch", "wd": "weight_decay", "num_epochs": "epochs"}
@@ -279,21 +274,8 @@ NAMES_ELSEWHERE = {"learning_rate": "lr", "batch_size": "batch", "wd": "weight_d
 
 def suggest_field(name: str) -> str:
     """Return " (did you mean lr?)" for what other libraries call a field, or for a name like it; "" for any other."""
-    known = [field.name for field in fields(Recipe) if field.name != "name"]
     meant = NAMES_ELSEWHERE.get(name)
-    return did_you_mean(name, known) if meant is None else f" (did you mean {meant}?)"
-
-
-def _read(field: str, text: str) -> Any:
-    """Convert text to the type of a recipe's field."""
-    kinds = {each.name: str(each.type) for each in fields(Recipe) if each.name != "name"}
-    if field not in kinds:
-        raise InputError(f"a recipe has no field {field!r}{suggest_field(field)}; its fields are {', '.join(kinds)}")
-    convert, wanted = _CONVERTERS[kinds[field]]
-    try:
-        return convert(text)
-    except (ValueError, KeyError):
-        raise InputError(f"recipe field {field}={text} given; it must be {wanted}") from None
+    return did_you_mean(name, _KINDS) if meant is None else f" (did you mean {meant}?)"
 
 
 _CONVERTERS: dict[str, tuple[Callable[[str], Any], str]] = {

@@ -1,8 +1,8 @@
-"""A network in training: everything that a step reads and changes."""
+"""A network in training: everything that a step reads and changes, and stochastic gradient descent."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 import torch.nn.functional as F
@@ -13,9 +13,31 @@ from rkcnn.data.batches import Batches
 from rkcnn.data.images import Images
 from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.recipe import Recipe
-from rkcnn.fit.sgd import SGD
 from rkcnn.model.period import Period
-from rkcnn.model.solver_stats import SolverStats
+from rkcnn.solvers.solver_step import SolverStats
+
+
+class SGD:
+    """g <- g + decay p,  b <- m b + g,  p <- p - lr (b, or g + m b with Nesterov): torch.optim.SGD's rule.
+
+    torch's own takes lr as a number, which a captured graph would freeze; here it is a tensor on the device.
+    """
+
+    def __init__(self, parameters: Iterable[Tensor], momentum: float, nesterov: bool, weight_decay: float) -> None:
+        self.parameters = list(parameters)
+        self.momentum, self.nesterov, self.weight_decay = momentum, nesterov, weight_decay
+        self.buffers = [torch.zeros_like(p) for p in self.parameters]
+
+    @torch.no_grad()
+    def step(self, lr: Tensor) -> None:
+        """Update every parameter by its gradient; a missing gradient counts as zero."""
+        grads = [p.grad if p.grad is not None else torch.zeros_like(p) for p in self.parameters]
+        if self.weight_decay:
+            grads = list(torch._foreach_add(grads, self.parameters, alpha=self.weight_decay))
+        torch._foreach_mul_(self.buffers, self.momentum)
+        torch._foreach_add_(self.buffers, grads)
+        change = torch._foreach_add(grads, self.buffers, alpha=self.momentum) if self.nesterov else self.buffers
+        torch._foreach_sub_(self.parameters, torch._foreach_mul(change, lr))
 
 
 class Trainer:
@@ -62,10 +84,8 @@ class Trainer:
         self.averaged = [p.detach().clone() for p in self.trained.values()] if recipe.ema_decay else []
         self.epoch = self.step = 0
         self.seconds = 0.0  # of training steps in this epoch so far
-        periods = [module for module in self.network.modules() if isinstance(module, Period)]
-        self.solver_stats: list[SolverStats] = [
-            period.solver_stats for period in periods if period.solver_stats is not None
-        ]
+        found = (module.solver_stats for module in self.network.modules() if isinstance(module, Period))
+        self.solver_stats: list[SolverStats] = [stats for stats in found if stats is not None]
         self.lr = torch.zeros((), device=device)
         self.totals = torch.zeros(4, dtype=torch.float64, device=device)
 

@@ -1,16 +1,19 @@
-"""The one frame: image -> preprocessor -> periods with transitions between them -> postprocessor -> logits."""
+"""The one frame: image -> preprocessor -> periods with transitions between them -> postprocessor -> logits.
+
+Published originals are not made of periods; they share a class of their own.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 import torch
 from torch import Tensor, nn
 
 from rkcnn.error import InputError
 from rkcnn.model.families import FAMILIES
-from rkcnn.model.frame import OdeNetStem, Readout, Transition
-from rkcnn.model.layers import Layers, frozen_norms
+from rkcnn.model.layers import Layers, OdeNetStem, Readout, Transition, frozen_norms
 from rkcnn.model.limits import EVALUATIONS, check_evaluations, check_limit, is_perhaps_large, limited_parameters
 from rkcnn.model.period import Period, load_class
 from rkcnn.model.spec import ModelSpec, norms_of
@@ -130,3 +133,53 @@ def check_images(name: str, channels: int, smallest: int, images: Tensor) -> Non
             f"{name}: images of {images.shape[2]}x{images.shape[3]} given; the smallest it can take is "
             f"{smallest}x{smallest}"
         )
+
+
+class Published(nn.Module):
+    """images -> `features` -> one linear classifier; a subclass writes `features` as its authors did."""
+
+    name: str
+    smallest: int = 8  # height and width of an image: after two halvings 2 x 2 pixels are left for the norms
+
+    def __init__(self, classes: int, channels: int, width: int) -> None:
+        super().__init__()
+        self.channels = channels
+        self.classifier = nn.Linear(width, classes)
+
+    def features(self, images: Tensor) -> Tensor:
+        """Return vectors of shape (batch, width) for the classifier."""
+        raise NotImplementedError
+
+    def trajectory(self, images: Tensor) -> NoReturn:
+        """Raise InputError: published originals are not divided into periods and time-steps."""
+        raise InputError(
+            f"{self.name} is a published original and has no time-steps; networks with @ in their name have"
+        )
+
+    def forward(self, images: Tensor) -> Tensor:
+        check_images(self.name, self.channels, self.smallest, images)
+        return self.classifier(self.features(images))
+
+
+def period_features(network: nn.Module, images: Tensor) -> list[Tensor]:
+    """Return the state (N, channels, height, width) that each period ends with, for normalised images.
+
+    Gradients flow to the images and the weights. The network stays as it was: in training mode too, no batch norm
+    updates its running statistics. A published original has no periods: it gives one tensor (N, width), which its
+    classifier reads.
+    """
+    with frozen_norms(network):
+        if isinstance(network, Published):
+            return [network.features(images)]
+        assert isinstance(network, Network)
+        found: list[Tensor] = []
+        hooks = [
+            period.register_forward_hook(lambda period, inputs, outputs: found.append(outputs[1]))
+            for period in network.periods
+        ]
+        try:
+            network(images)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        return found

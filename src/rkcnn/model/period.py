@@ -9,11 +9,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
-from rkcnn.model.diagram import Diagram
+from rkcnn.model.drawing import Diagram
 from rkcnn.model.families import FAMILIES
-from rkcnn.model.solver_stats import SolverStats
 from rkcnn.model.spec import ModelSpec
-from rkcnn.solvers.solver_step import Time
+from rkcnn.solvers.solver_step import SolverStats, Time
 
 
 @dataclass(frozen=True)

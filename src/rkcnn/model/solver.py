@@ -12,11 +12,10 @@ from rkcnn.model.layers import BatchNorm, Frozen
 from rkcnn.model.period import PaperSolveCost
 from rkcnn.model.spec import ModelSpec
 from rkcnn.solvers.adjoint import adjoint
-from rkcnn.solvers.batch_reducer import LOCAL, BatchReducer
 from rkcnn.solvers.implicit import implicit
 from rkcnn.solvers.methods import ADAMS, IMPLICIT, METHODS
 from rkcnn.solvers.solve import take_steps
-from rkcnn.solvers.solver_step import Field, SolverStep
+from rkcnn.solvers.solver_step import LOCAL, BatchReducer, Field, SolverStep
 
 # R = 18 operations a 3/8-rule step; the paper charges an Adams solve two starters of 4 evaluations, nothing
 # for f(t_n, y_n), one evaluation for the corrector, and 14 or 16 operations more (docs/spec.md, 2 and 4).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from rkcnn.record.run import folder_name
 from rkcnn.run_folder import MEMORY, find_named
 
 _FIELDS: Kinds = {
-    **dict.fromkeys(("spec", "data", "counted", "gpu", "source"), str),
+    **dict.fromkeys(("network", "data", "counted", "gpu", "source"), str),
     **dict.fromkeys(("classes", "driver_bytes", "reserved_bytes", "allocated_bytes", "hash_version"), int),
     "shape": list,
     "versions": dict,
@@ -27,7 +26,7 @@ _FIELDS: Kinds = {
 class Memory:
     """The GPU memory of a fresh process that infers one image."""
 
-    spec: str
+    network: str
     data: str
     shape: list[int]  # H, W, C
     classes: int
@@ -50,9 +49,9 @@ class Memory:
         return (json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1) + "\n").encode()
 
 
-def memory_path(out: Path, data: str, spec: str) -> Path:
-    """Return the file of a network's record: OUT/DATA/SPEC/memory.json, beside the network's runs."""
-    return out / folder_name(data) / folder_name(spec) / MEMORY
+def memory_path(out: Path, data: str, network: str) -> Path:
+    """Return the file of a network's record: OUT/DATA/NETWORK/memory.json, beside the network's runs."""
+    return out / folder_name(data) / folder_name(network) / MEMORY
 
 
 def read_memory(path: Path) -> Memory:
@@ -80,10 +79,12 @@ def _check_values(record: Memory) -> None:
         raise ValueError("its shape must be three whole numbers: height, width and channels")
 
 
-def find_memories(folder: Path) -> Iterator[tuple[Path, Memory | InputError]]:
-    """Yield every record file below a folder, sorted by name, with its record or the reason why it can't be read."""
+def read_memories(folder: Path) -> tuple[list[Memory], list[InputError]]:
+    """Read every record of memory below a folder; return them, and an error for each that can't be read."""
+    found, unreadable = [], []
     for path in find_named(folder, MEMORY):
         try:
-            yield path, read_memory(path)
+            found.append(read_memory(path))
         except InputError as error:
-            yield path, error
+            unreadable.append(error)
+    return found, unreadable

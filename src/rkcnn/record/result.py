@@ -1,4 +1,4 @@
-"""The result of a run, and the file that it is kept in."""
+"""The result of a run, the file that it is kept in, and the results that a user names by their folders."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from rkcnn.record.run import Run, read_run
 from rkcnn.record.source import Source, is_current_code
 from rkcnn.run_folder import RESULT, find_named
 
-SCHEMA = 2  # the version of the file's shape; a file of another version is not read
+SCHEMA = 3  # the version of the file's shape; a file of another version is not read
 LARGEST = 1e18  # of any count or time; a larger one can't be right
 
 _NUMBER = (int, float)
 _NUMBER_OR_NONE = (int, float, type(None))
 _COUNT_OR_NONE = (int, type(None))
 _TEXT_OR_NONE = (str, type(None))
-_RUN_FIELDS: Kinds = {"data": str, "spec": str, "recipe": dict, "seed": int}
+_RUN_FIELDS: Kinds = {"data": str, "network": str, "recipe": dict, "seed": int}
 _RECIPE_FIELDS: Kinds = {"name": str, "epochs": int, "precision": str}
 _EPOCH_FIELDS: Kinds = {
     "number": int,
@@ -217,3 +217,31 @@ def find_results(folder: Path) -> Iterator[tuple[Path, Result | InputError]]:
             yield path, read_result(path)
         except InputError as error:
             yield path, error
+
+
+REMEDY = "name the folders of finished runs, or a folder that holds some"
+
+
+def select_results(paths: Iterable[Path]) -> tuple[list[tuple[Path, Result]], list[InputError]]:
+    """Return the results below these folders, each once with its folder, and an error for each that can't be read.
+
+    A path is a run's folder, its result.json, or a folder with any number of runs. Runs that are not finished have no
+    result and are left out. Raises InputError if a path has none at all.
+    """
+    found: dict[Path, Result] = {}
+    unreadable: dict[Path, InputError] = {}
+    for path in paths:
+        folder = path.parent if path.name == RESULT else path
+        if not folder.is_dir():
+            raise InputError(f"no folder {folder} here; {REMEDY}")
+        below = list(find_results(folder))
+        if not below:
+            raise InputError(f"{folder} holds no {RESULT}; {REMEDY}")
+        for file, result in below:
+            if isinstance(result, InputError):
+                unreadable[file] = result
+            else:
+                found.setdefault(file.parent, result)
+    if not found:
+        raise next(iter(unreadable.values()), InputError(f"no runs given; {REMEDY}"))
+    return list(found.items()), list(unreadable.values())

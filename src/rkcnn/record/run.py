@@ -1,4 +1,7 @@
-"""Which experiment a run is: its data, network, recipe and seed. Imports no torch."""
+"""Which experiment a run is: its data, network, recipe and seed; and its settings as a file, config.json.
+
+`rkcnn train --config` repeats the run of such a file. Imports no torch.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,11 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from rkcnn.data.options import OwnOptions, read_own_options
+from rkcnn.disk import read_file
+from rkcnn.error import InputError
 from rkcnn.fit.recipe import Recipe
-from rkcnn.json_file import Kinds, check_fields
+from rkcnn.json_file import SHORT, Kinds, check_fields, parse_json
 
 LONGEST_NAME = 255  # bytes that the name of a folder has at most
 
@@ -20,14 +26,14 @@ class Run:
     """One experiment. Its folder and its place in every table follow from these four values."""
 
     data: str
-    spec: str  # the network's full name
+    network: str  # its full name
     recipe: Recipe
     seed: int
 
     @property
     def folder(self) -> Path:
         """Its folder below `out`, as mnist-mini/RKCNN-R-2@k=32/mini,epochs=2/seed-0."""
-        parts = (self.data, self.spec, str(self.recipe), f"seed-{self.seed}")
+        parts = (self.data, self.network, str(self.recipe), f"seed-{self.seed}")
         return Path(*(folder_name(part) for part in parts))
 
     @property
@@ -56,7 +62,7 @@ def read_run(facts: dict[str, Any]) -> Run:
 
     Raises TypeError or ValueError if the values are not those of a run.
     """
-    run = Run(facts["data"], facts["spec"], read_recipe(facts["recipe"]), facts["seed"])
+    run = Run(facts["data"], facts["network"], read_recipe(facts["recipe"]), facts["seed"])
     if not 0 <= run.seed < 1 << 63:
         raise ValueError(f"the run's seed is {run.seed}, and must be from 0 to 2^63 - 1")
     if "~" in run.data_set and not run.data_set.startswith(("folder:", "npz:", "arrays-")):
@@ -104,3 +110,37 @@ def folder_name(part: str) -> str:
         return name
     digest = hashlib.sha256(part.encode(errors="surrogatepass")).hexdigest()[:12]
     return name.encode()[: LONGEST_NAME - 13].decode(errors="ignore") + "~" + digest
+
+
+_CONFIG_KINDS = {"network": str, "data": str, "own": dict, "validation": int, "recipe": dict, "seed": int}
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything that decides what a run computes, apart from the content of its images."""
+
+    network: str
+    data: str  # as it was given: a name, folder:PATH or npz:PATH; the name of arrays can't be loaded again
+    own: OwnOptions  # how a user's own images are read
+    validation: int  # how many training images are held out; 0: errors are those of the test images
+    recipe: Recipe  # with every field
+    seed: int
+
+    def to_json(self) -> bytes:
+        return (json.dumps(asdict(self), indent=1) + "\n").encode()
+
+
+def read_config(path: Path) -> Config:
+    """Read config.json of a run's folder, or a file like it; raises InputError unless it has all settings of a run."""
+    content = read_file(path, SHORT)
+    try:
+        facts = parse_json(content, dict)
+        check_fields("file", facts, _CONFIG_KINDS, known=set(_CONFIG_KINDS))
+        if facts["data"].startswith("arrays-"):
+            raise InputError("the run was trained on arrays, which no file holds; repeat it from Python (rkcnn.train)")
+        own = read_own_options(facts["own"])
+        return Config(**{**facts, "own": own, "recipe": read_recipe(facts["recipe"])})
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{path} can't be read as the settings of a run: {error}; give a run's config.json") from None

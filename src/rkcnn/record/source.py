@@ -164,7 +164,7 @@ def _defined_names(node: ast.stmt) -> Iterator[str]:
 
 _COMPUTING = tuple(f"rkcnn.{room}." for room in ROOMS)
 _CLASS_PLACE = re.compile(r"([a-z_.]+):[A-Z]\w*")  # steps.resnet:ResNet, as model/period.py loads a class by its name
-_DRAWING_MODULES = {"rkcnn.model.diagram", "rkcnn.model.look"}
+_DRAWING_MODULES = {"rkcnn.model.drawing"}
 _DRAWING_FUNCTIONS = {"draw_step", "step_diagram", "draw_stages", "_draw_adams", "_weighted"}  # in model/steps, period
 _FAMILY_CALLS = {"Family", "Variant", "Option", "replace"}  # the calls of model/families.py
 _FAMILY_WORDS = {"look", "title", "about"}  # their arguments that say how a family is drawn or described
@@ -209,7 +209,7 @@ def _is_docstring(node: ast.AST) -> bool:
 
 
 def _only_draws(node: ast.AST) -> bool:
-    """Whether this is a function that draws a network's diagram (model/diagram.py)."""
+    """Whether this is a function that draws a network's diagram (model/drawing.py)."""
     return isinstance(node, ast.FunctionDef) and node.name in _DRAWING_FUNCTIONS
 
 

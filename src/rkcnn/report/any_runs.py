@@ -33,7 +33,7 @@ def arrange_runs(records: Records, reference: str | None = None) -> ResultTable:
     networks: dict[str, dict[int, tuple[Path, Result]]] = {}
     for record in records:
         run = record[1].run
-        seeds = networks.setdefault(run.spec, {})
+        seeds = networks.setdefault(run.network, {})
         check_comparable(records[0], record)
         check_comparable(next(iter(seeds.values()), record), record)
         seeds.setdefault(run.seed, record)
@@ -69,7 +69,7 @@ def check_comparable(first: tuple[Path, Result], other: tuple[Path, Result]) -> 
     if differing:
         raise InputError(f"{both}: {one.data} had other {' and '.join(differing)} in the second run; {_REMEDY}")
     fields, others = asdict(one.recipe), asdict(two.recipe)
-    if one.spec != two.spec and one.recipe.initial_weights and two.recipe.initial_weights:
+    if one.network != two.network and one.recipe.initial_weights and two.recipe.initial_weights:
         others["initial_weights"] = one.recipe.initial_weights
     changes = list_changes(fields, others)
     if changes:
@@ -112,7 +112,7 @@ def _row(spec: str, records: Records) -> Row:
     finished = [(folder, result) for folder, result in ordered if result.finished and result.error is not None]
     latest = ordered[-1][1]
     return Row(
-        spec=spec,
+        network=spec,
         family=escape_text(family_of(spec)),
         label=escape_text(spec),
         params=latest.params,

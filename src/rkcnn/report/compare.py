@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rkcnn.data.cache import read_test_labels
 from rkcnn.data.options import Sources
-from rkcnn.data.read.npy import read_npy
+from rkcnn.data.read.numpy_files import read_npy
 from rkcnn.data.sets import SETS, DataSet
 from rkcnn.disk import MissingFile
 from rkcnn.error import InputError
@@ -148,8 +148,10 @@ def compare(results: ResultTable) -> list[Comparison]:
     """
     if results.preset == "smoke":
         return []
-    rows = {row.spec: row for row in results.rows}
-    against = [(row, rows[results.references[row.spec]]) for row in results.rows if row.spec in results.references]
+    rows = {row.network: row for row in results.rows}
+    against = [
+        (row, rows[results.references[row.network]]) for row in results.rows if row.network in results.references
+    ]
     against = [(row, other) for row, other in against if other is not row]
     pairs = [(row, other) for row, other in against if row.all_finished and other.all_finished]
     differences = [welch(row.errors, other.errors) for row, other in pairs]
@@ -186,18 +188,18 @@ class _FirstSeeds:
         if not self.single_runs and min(len(row.results), len(other.results)) < 2:
             return None
         for each in (row, other):
-            if each.spec not in self._mistakes:
-                self._mistakes[each.spec] = find_mistakes(each, self.data)
-        one, two = self._mistakes[row.spec], self._mistakes[other.spec]
+            if each.network not in self._mistakes:
+                self._mistakes[each.network] = find_mistakes(each, self.data)
+        one, two = self._mistakes[row.network], self._mistakes[other.network]
         return mcnemar(one.tolist(), two.tolist()) if one is not None and two is not None else None
 
     def find_sampling(self, row: Row, other: Row) -> ImageSampling | None:
         if self.images is None or row.last is None or other.last is None:
             return None
         for each in (row, other):
-            if each.spec not in self._predictions:
-                self._predictions[each.spec] = read_predictions(each)
-        one, two = self._predictions[row.spec], self._predictions[other.spec]
+            if each.network not in self._predictions:
+                self._predictions[each.network] = read_predictions(each)
+        one, two = self._predictions[row.network], self._predictions[other.network]
         if one is None or two is None or not one.shape == two.shape == (self.images,):
             return ImageSampling(independent_standard_error(row.last.mean, other.last.mean, self.images), None)
         disagreeing = int((one != two).sum())

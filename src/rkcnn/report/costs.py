@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rkcnn.evaluation.nvidia_smi import MIB
+from rkcnn.evaluation.memory import MIB
 from rkcnn.record.memory import Memory
-from rkcnn.report.paper import COST_TABLES, SLIPS, UNITS, agrees, printed_memory
+from rkcnn.report.paper import COST_TABLES, MISPRINTS, UNITS, agrees, printed_memory
 from rkcnn.report.results import ResultTable, Row
 
 NAMES = {"params": "params", "params_100": "params", "flops": "FLOPs"}
@@ -14,13 +14,13 @@ LETTERS = {unit: letter for letter, unit in UNITS.items()}
 
 
 class CostCheck(NamedTuple):
-    """One cost of a row; `state` is agrees, slip, differs, not counted (no record), or - (no cell to check)."""
+    """One cost of a row; `state` is agrees, misprint, differs, not counted (no record), or - (no cell to check)."""
 
     column: str
     printed: str | None  # with its unit
     counted: int | None
     state: str
-    why: str | None = None  # of a slip
+    why: str | None = None  # of a misprint
 
     @property
     def text(self) -> str:
@@ -34,7 +34,7 @@ class CostCheck(NamedTuple):
         """What a reader of `text` has to know: that the paper's cell differs, or that `text` is the paper's."""
         if self.state == "not counted":
             return "the paper's"
-        return f"{self.state}: paper {self.printed}" if self.state in ("slip", "differs") else ""
+        return f"{self.state}: paper {self.printed}" if self.state in ("misprint", "differs") else ""
 
 
 def check_costs(results: ResultTable, row: Row) -> tuple[CostCheck, CostCheck]:
@@ -50,7 +50,7 @@ def check_costs(results: ResultTable, row: Row) -> tuple[CostCheck, CostCheck]:
     params = "params_100" if results.table.data == "cifar100" else "params"
     other_data = results.preset == "smoke" and results.table.data != "mnist"
     counts = (None, None) if other_data else (row.params, row.paper_flops)
-    return _check(paper.label, row.spec, params, counts[0]), _check(paper.label, row.spec, "flops", counts[1])
+    return _check(paper.label, row.network, params, counts[0]), _check(paper.label, row.network, "flops", counts[1])
 
 
 def flops_rule(results: ResultTable) -> str:
@@ -76,8 +76,8 @@ def _check(label: str, spec: str, column: str, counted: int | None) -> CostCheck
         return CostCheck(column, printed, None, "not counted")
     if agrees(counted, digits, unit):
         return CostCheck(column, printed, counted, "agrees")
-    why = SLIPS.get((label, spec, column))
-    return CostCheck(column, printed, counted, "slip" if why else "differs", why)
+    why = MISPRINTS.get((label, spec, column))
+    return CostCheck(column, printed, counted, "misprint" if why else "differs", why)
 
 
 NONE = "-"
@@ -101,7 +101,7 @@ def is_measured(results: ResultTable) -> bool:
 
 def is_printed(results: ResultTable) -> bool:
     """Whether the paper prints memory for rows of this table."""
-    return any(_printed(results, row.spec) is not None for row in results.rows)
+    return any(_printed(results, row.network) is not None for row in results.rows)
 
 
 def memory_heading(results: ResultTable) -> str:
@@ -115,7 +115,7 @@ def find_footprint(results: ResultTable, row: Row) -> Footprint:
     if not is_measured(results):
         return Footprint()
     found = footprint_of(row.memory, results.control) if row.memory else Footprint()
-    return found._replace(printed=_printed(results, row.spec))
+    return found._replace(printed=_printed(results, row.network))
 
 
 def footprint_of(memory: Memory, control: Memory | None) -> Footprint:

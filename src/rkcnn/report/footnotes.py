@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from rkcnn.evaluation.binomial import sampling_error, wilson
-from rkcnn.evaluation.nvidia_smi import MIB
+from rkcnn.evaluation.memory import MIB
 from rkcnn.report.compare import Comparison
 from rkcnn.report.costs import NAMES, CostCheck, is_measured, is_printed
 from rkcnn.report.results import ResultTable
@@ -178,7 +178,7 @@ def _say_gaps(results: ResultTable) -> str:
 def _note_costs(results: ResultTable, checks: Sequence[tuple[CostCheck, CostCheck]]) -> Iterator[str]:
     for row, found in zip(results.rows, checks, strict=True):
         for check in found:
-            if check.state == "slip":
+            if check.state == "misprint":
                 yield f"{row.label}, {NAMES[check.column]}: {check.why}."
             elif check.state == "differs":
                 cell = f"{row.label}, {NAMES[check.column]}"
@@ -191,7 +191,7 @@ def _note_memory(results: ResultTable) -> Iterator[str]:
     gpus = ", ".join(sorted({row.memory.gpu for row in results.rows if row.memory}))
     control = "not measured yet"
     if results.control:
-        control = f"{results.control.spec}, {results.control.driver_bytes // MIB} MiB"
+        control = f"{results.control.network}, {results.control.driver_bytes // MIB} MiB"
     yield (
         f"Memory is in MiB, of a fresh process that infers one image on {gpus}. driver: what the driver counts for the "
         "process, with the CUDA context; reserved: the most that torch held; allocated: the most that its tensors "

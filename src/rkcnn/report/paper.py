@@ -168,7 +168,16 @@ def _cost_table(key: str) -> CostTable:
 COST_TABLES: dict[str, CostTable] = {key: _cost_table(key) for key in _read_cells()}
 """The cost columns of the paper's tables, by the label in its LaTeX."""
 
-SLIPS: dict[tuple[str, str, str], str] = {
+MISPRINTS: dict[tuple[str, str, str], str] = {
     (cell.table, cell.row, cell.column): cell.note for cell in cells() if cell.column in COST_COLUMNS and cell.note
 }
 """(table, network, column): why the printed cell is not this network's (docs/spec.md, 6)."""
+
+
+def label_of(place: str, spec: str) -> str:
+    """Return the paper's name of a row, with the width where several rows share it; or the network's own."""
+    labels = {cell.row: cell.label for cell in cells(place)}
+    label, width = labels.get(spec, spec), spec.partition("@")[2]
+    if list(labels.values()).count(label) < 2:
+        return label
+    return f"{label} {width}" if width else spec

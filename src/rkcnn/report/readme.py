@@ -14,7 +14,7 @@ from typing import Any
 
 from rkcnn.disk import write_atomically
 from rkcnn.error import InputError
-from rkcnn.report.paper import COST_TABLES, SLIPS
+from rkcnn.report.paper import COST_TABLES, MISPRINTS
 
 COSTS = "<!-- costs: python -m rkcnn.report.readme writes this -->", "<!-- /costs -->"
 RESULTS = "<!-- results: rkcnn report --readme writes this -->", "<!-- /results -->"
@@ -34,7 +34,7 @@ SHOWN = (
 
 
 def cost_table(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the Markdown of ten rows of `rkcnn models --json`; a printed cell known to be a slip has a *."""
+    """Return the Markdown of ten rows of `rkcnn models --json`; a printed cell known to be a misprint has a *."""
     lines = [
         "| on | network | params | printed | FLOPs, 2 × MAC | paper's rule | printed | runs |",
         "|---|---|--:|--:|--:|--:|--:|--:|",
@@ -43,7 +43,7 @@ def cost_table(rows: Sequence[dict[str, Any]]) -> str:
     for data, key, name in SHOWN:
         row, table = found[key, name], COST_TABLES[key]
         params_unit, flops_unit = table.letters
-        printed = {c: f"{row['paper'][c]}{'*' * ((key, name, c) in SLIPS)}" for c in ("params", "flops")}
+        printed = {c: f"{row['paper'][c]}{'*' * ((key, name, c) in MISPRINTS)}" for c in ("params", "flops")}
         cells = (
             data,
             f"`{name}`",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rkcnn.record.result import Result
 from rkcnn.record.run import Run
+from rkcnn.report.claims.claims import JudgedClaim
 from rkcnn.report.claims.judge import judge_claims, speaks_of
-from rkcnn.report.claims.verdict import JudgedClaim
 from rkcnn.report.compare import Comparison, compare
 from rkcnn.report.costs import CostCheck, check_costs
 from rkcnn.report.figures import FIGURES

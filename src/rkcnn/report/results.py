@@ -11,13 +11,12 @@ from statistics import fmean
 from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
 from rkcnn.fit.recipe import Recipe, find_recipe
-from rkcnn.model.families import title_of
-from rkcnn.model.published.originals import ORIGINALS
-from rkcnn.record.memory import Memory, find_memories
+from rkcnn.model.families import ORIGINALS, title_of
+from rkcnn.record.memory import Memory
 from rkcnn.record.result import Result, find_results
 from rkcnn.record.run import Run
 from rkcnn.record.tables import PRESETS, PaperTable, Table
-from rkcnn.report.paper import PrintedError, cells, printed_error
+from rkcnn.report.paper import PrintedError, label_of, printed_error
 from rkcnn.report.statistics import Sample
 
 CORRECTED = "corrected by hand"  # in notes about the record itself, which has no bearing on its errors
@@ -31,7 +30,7 @@ Records = Sequence[tuple[Path, Result]]
 class Row:
     """One network of a table: its runs, and the error that the paper prints for it."""
 
-    spec: str
+    network: str
     family: str
     label: str  # the paper's name of the network, or ours
     params: int | None  # as the records count them
@@ -108,7 +107,7 @@ class ResultTable:
     data: str
     recipe: Recipe
     rows: tuple[Row, ...]  # in the table's order, also those without any result
-    references: Mapping[str, str]  # of a row, the row that it is compared with; both by `spec`
+    references: Mapping[str, str]  # of a row, the row that it is compared with; both by `network`
     images: int | None = None  # held-out images that the errors were counted on
     table: Table | None = None
     preset: str | None = None  # of `table`: paper, fast or smoke
@@ -174,13 +173,6 @@ def read_records(folder: Path) -> tuple[Records, list[InputError]]:
     return found, unreadable
 
 
-def read_memories(folder: Path) -> tuple[list[Memory], list[InputError]]:
-    """Read every record of memory below a folder; return them, and an error for each that can't be read."""
-    found = [record for _, record in find_memories(folder)]
-    unreadable = [record for record in found if isinstance(record, InputError)]
-    return [record for record in found if isinstance(record, Memory)], unreadable
-
-
 def find_conflicts(records: Records) -> Iterator[str]:
     """Yield a sentence for each run that has several records with different errors: the first one counts."""
     runs: dict[Run, list[tuple[Path, Result]]] = {}
@@ -201,7 +193,7 @@ def build_result_table(
     table: Table, records: Records, preset: str | None = None, memories: Sequence[Memory] = ()
 ) -> ResultTable:
     """Arrange the records that belong to a table; without a preset, those of the first preset that has any."""
-    measured = {memory.spec: memory for memory in reversed(memories) if memory.data == table.data}
+    measured = {memory.network: memory for memory in reversed(memories) if memory.data == table.data}
     for name in (preset,) if preset else PRESETS:
         found = _arrange(table, records, name, measured)
         if not found.empty:
@@ -234,10 +226,10 @@ def reference_of(table: Table, spec: str) -> str:
 def _arrange(table: Table, records: Records, preset: str, memories: Mapping[str, Memory]) -> ResultTable:
     wanted: dict[str, list[Run]] = {}
     for run in table.runs(preset):
-        wanted.setdefault(run.spec, []).append(run)
+        wanted.setdefault(run.network, []).append(run)
     found: dict[tuple[str, str], list[tuple[Path, Result]]] = {}
     for folder, result in records:
-        found.setdefault((result.run.data, result.run.spec), []).append((folder, result))
+        found.setdefault((result.run.data, result.run.network), []).append((folder, result))
     data = table.data_at(preset)
     rows = tuple(
         replace(_row(table, runs, found.get((data, spec), ())), memory=memories.get(spec))
@@ -261,7 +253,7 @@ def _arrange(table: Table, records: Records, preset: str, memories: Mapping[str,
 def _count_others(table: Table, records: Records, preset: str) -> dict[str, int]:
     """Count the results of the table's networks by other recipes; one with the table's name has other fields."""
     run = table.runs(preset)[0]
-    found = [result.run for _, result in records if result.run.data == run.data and result.run.spec in table.specs]
+    found = [result.run for _, result in records if result.run.data == run.data and result.run.network in table.specs]
     names = (other.recipe.name for other in found if other.recipe != run.recipe)
     changed = f"{run.recipe.name} with fields overridden"
     return dict(Counter(changed if name == run.recipe.name else name for name in names))
@@ -277,11 +269,11 @@ def _row(table: Table, runs: Sequence[Run], known: Records) -> Row:
     finished = [(folder, result) for folder, result in found if result.finished and result.error is not None]
     diverged = tuple(result for _, result in found if not result.finished)
     latest = found[-1][1] if found else None
-    paper, spec = table.paper, runs[0].spec
+    paper, spec = table.paper, runs[0].network
     return Row(
-        spec=spec,
+        network=spec,
         family=family_of(spec),
-        label=_label(paper.label, spec) if paper else spec,
+        label=label_of(paper.label, spec) if paper else spec,
         params=latest.params if latest else None,
         flops=latest.flops if latest else None,
         printed=printed_error(paper.label, spec, table.data) if paper else None,
@@ -291,15 +283,6 @@ def _row(table: Table, runs: Sequence[Run], known: Records) -> Row:
         paper_flops=latest.paper_flops if latest else None,
         folders=tuple(folder for folder, _ in finished),
     )
-
-
-def _label(place: str, spec: str) -> str:
-    """Return the paper's name of a row, with the width where several rows share it; or the network's own."""
-    labels = {cell.row: cell.label for cell in cells(place)}
-    label, width = labels.get(spec, spec), spec.partition("@")[2]
-    if list(labels.values()).count(label) < 2:
-        return label
-    return f"{label} {width}" if width else spec
 
 
 def _outcome(result: Result) -> tuple[str, float | None, float | None]:

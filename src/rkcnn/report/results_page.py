@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rkcnn.escape import escape_markdown
 from rkcnn.record.tables import PRESETS, TABLES
-from rkcnn.report.claims.verdict import JudgedClaim
+from rkcnn.report.claims.claims import JudgedClaim
 from rkcnn.report.footnotes import NORMS, note_control, note_records, note_sampling
 from rkcnn.report.report import Report, TableReport, build_report
 from rkcnn.report.results import CORRECTED, Records, build_result_table
@@ -50,7 +50,7 @@ def write_readme_part(report: Report) -> str:
     if part.results.empty:
         return NO_RUNS
     run = [row for row in part.results.rows if row.results or row.diverged]
-    specs = [spec for spec in README_ROWS if spec in {row.spec for row in run}][:MOST_ROWS]
+    specs = [spec for spec in README_ROWS if spec in {row.network for row in run}][:MOST_ROWS]
     more = f", the other {count(len(run) - len(specs), 'network')}" if len(run) > len(specs) else ""
     link = f"[{PAGE.as_posix()}]({PAGE.as_posix()})"
     notes = [escape_markdown(note) for note in note_records(part.results) if CORRECTED not in note]

@@ -101,7 +101,7 @@ def introduce_comparisons(results: ResultTable, comparisons: Sequence[Comparison
         yield "No comparison: smoke says nothing about accuracy, however many seeds there are."
         return
     names = set(results.references.values())
-    against = " and ".join(row.label for row in results.rows if row.spec in names)
+    against = " and ".join(row.label for row in results.rows if row.network in names)
     if not comparisons:
         need = f"{against} and another row need two finished runs each, none diverged"
         yield f"No test over seeds: {need}." if results.of_any_runs else f"No comparison: {need}."
@@ -179,8 +179,8 @@ def say_findings(results: ResultTable, comparisons: Sequence[Comparison]) -> Ite
     if agreement:
         yield Statement(say_agreement(results, agreement))
     yield from map(Statement, note_diverged(results))
-    for spec in dict.fromkeys(comparison.reference.spec for comparison in comparisons):
-        found = [comparison for comparison in comparisons if comparison.reference.spec == spec]
+    for spec in dict.fromkeys(comparison.reference.network for comparison in comparisons):
+        found = [comparison for comparison in comparisons if comparison.reference.network == spec]
         yield _say_comparisons(found, results.decimals, count_tested(comparisons))
 
 

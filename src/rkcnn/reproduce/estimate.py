@@ -15,7 +15,7 @@ from rkcnn.fit.trainer import Trainer
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
 from rkcnn.record.run import Run
-from rkcnn.reproduce.worker_process import Slot
+from rkcnn.reproduce.worker import Slot
 from rkcnn.run.device import set_precision
 from rkcnn.run.job import build
 from rkcnn.run.side_by_side import MOST_AT_ONCE
@@ -56,7 +56,7 @@ def measure_speed(runs: Sequence[Run], flops: dict[str, int], slot: Slot) -> flo
 
 
 def _time_steps(runs: Sequence[Run], flops: dict[str, int], device: torch.device) -> float:
-    run = min(runs, key=lambda run: flops[run.spec])
+    run = min(runs, key=lambda run: flops[run.network])
     set_precision(run.recipe.precision)
     count = min(MOST_AT_ONCE, len(runs)) if device.type == "cuda" else 1
     images = _make_noise(find_set(run.data), run.recipe.batch * 2)
@@ -67,7 +67,7 @@ def _time_steps(runs: Sequence[Run], flops: dict[str, int], device: torch.device
         engines[-1].begin()
     _advance(engines)
     seconds = min(_advance(engines) for _ in range(TIMED_STEPS))
-    return 3.0 * flops[run.spec] * run.recipe.batch * count / seconds
+    return 3.0 * flops[run.network] * run.recipe.batch * count / seconds
 
 
 def _advance(engines: Sequence[Engine]) -> float:

@@ -14,10 +14,8 @@ import torch
 
 from rkcnn.data.options import Sources
 from rkcnn.record.run import Run
-from rkcnn.reproduce.events import Event
-from rkcnn.reproduce.retries import Retries, crash
-from rkcnn.reproduce.worker import IDLE, Assignment, Group
-from rkcnn.reproduce.worker_process import Slot, WorkerProcess, count_cores
+from rkcnn.reproduce.events import Event, Retries, crash
+from rkcnn.reproduce.worker import IDLE, Assignment, Group, Slot, WorkerProcess, count_cores
 from rkcnn.run.device import pick_device
 from rkcnn.run.side_by_side import MOST_AT_ONCE, Execution
 

@@ -20,7 +20,7 @@ from rkcnn import __version__
 from rkcnn.data.images import Images
 from rkcnn.disk import write_atomically
 from rkcnn.error import InputError
-from rkcnn.evaluation.predictor import Predictor
+from rkcnn.evaluation.metrics import Predictor
 from rkcnn.evaluation.weights import NetworkDescription
 from rkcnn.fit.checkpoint import REMEDY, load_checkpoint, save_checkpoint
 from rkcnn.fit.engine import Engine, start_engine
@@ -30,10 +30,9 @@ from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.trainer import Trainer
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
-from rkcnn.record.config import Config
 from rkcnn.record.metrics import MetricsFile
 from rkcnn.record.result import Epoch, Result, Stretch, find_other_code, read_progress
-from rkcnn.record.run import Run
+from rkcnn.record.run import Config, Run
 from rkcnn.record.run_state import find_shorter_run
 from rkcnn.record.source import current_source
 from rkcnn.run.advice import advise_before, constant_error
@@ -69,7 +68,7 @@ class Job:
     def begin_files(self) -> None:
         """Write the run's settings, and the metrics of the epochs so far; only rank 0 writes."""
         run, images = self.run, self.train
-        config = Config(run.spec, images.name, images.own, run.validation, run.recipe, run.seed)
+        config = Config(run.network, images.name, images.own, run.validation, run.recipe, run.seed)
 
         def write() -> None:
             write_atomically(self.folder / CONFIG, config.to_json(), REMEDY)
@@ -125,7 +124,7 @@ class Job:
             predictions = self.predictor.predictions(self.trainer.network)
             state = self.trainer.network.state_dict()
             weights = {name: value.detach().cpu().contiguous() for name, value in state.items()}
-            content = save(weights, NetworkDescription.of(self.run.spec, self.train).as_metadata())
+            content = save(weights, NetworkDescription.of(self.run.network, self.train).as_metadata())
             write_atomically(self.folder / WEIGHTS, content, REMEDY)
             write_atomically(self.folder / PREDICTIONS, _npy(predictions), REMEDY)
             write_atomically(self.folder / LABELS, _npy(self.predictor.images.labels), REMEDY)
@@ -216,9 +215,9 @@ def start_job(
     ranks.copy_from_rank_0(trainer.state().values())
     _, epochs, stretches = read_history(history or {"epochs": [], "stretches": []})
     notes += advise_before(training, trainer)
-    if others := sum(stretch.epochs for stretch in find_other_code(stretches, run.spec)):
+    if others := sum(stretch.epochs for stretch in find_other_code(stretches, run.network)):
         notes.append(f"{others} of its epochs were computed by a different version of the code")
-    here = Stretch(**asdict(current_source(network=run.spec)), epochs=0)
+    here = Stretch(**asdict(current_source(network=run.network)), epochs=0)
     if stretches and replace(stretches[-1], epochs=0) == here:
         here, stretches = stretches[-1], stretches[:-1]
     job = Job(
@@ -237,7 +236,7 @@ def build(run: Run, images: Images, init_from: Path | None = None) -> nn.Module:
     """Build the run's network with its first weights, which depend on the run alone and not on the device."""
     torch.manual_seed(run.seed)
     recipe = run.recipe
-    network = create_model(run.spec, len(images.classes), images.pixels.shape[1], recipe.dropout, recipe.init)
+    network = create_model(run.network, len(images.classes), images.pixels.shape[1], recipe.dropout, recipe.init)
     if recipe.initial_weights:
         if init_from is None:
             raise InputError(f"{run.recipe} starts from trained weights; name their run or file, as in `init_from=...`")

@@ -16,7 +16,7 @@ from rkcnn.data.own_images import PREFIXES
 from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
 from rkcnn.evaluation.weights import NetworkDescription, read_weights
-from rkcnn.fit.recipe import Recipe, change_recipe, default_recipe, find_recipe, own
+from rkcnn.fit.recipe import Recipe, change_recipe, find_recipe, own
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
 from rkcnn.model.limits import check_activations
@@ -28,6 +28,17 @@ DEFAULT_NETWORK = "RKCNN-R-2@k=32"
 FEWEST_IMAGES = 10  # that a network is trained on
 MOST_FLOPS = 45e6  # of one image, by the network that is chosen for a user's own images
 MANY_IMAGES = 5000  # from which on that network is wider
+DEFAULT_RECIPES = {
+    "mnist-mini": "mini",
+    "mnist": "fast-mnist",
+    "fashion-mnist": "fast-mnist",
+    "cifar10": "fast-cifar",
+    "cifar100": "fast-cifar",
+    "cifar100-coarse": "fast-cifar",
+    "svhn": "fast-svhn",
+    "svhn+extra": "fast-svhn",
+}
+"""The recipe for each data set where none is asked for; `own` for a user's own images."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +87,11 @@ def choose(settings: Settings, training: Images, test: Images) -> Chosen:
     elif recipe.head_only:
         raise InputError("`head_only=True` given without trained weights; name a run or file, as in `init_from=...`")
     return Chosen(check_network(network or choose_network(training), training), recipe, training, test)
+
+
+def default_recipe(data: str) -> str:
+    """Return the name of the recipe for a data set where none is asked for."""
+    return DEFAULT_RECIPES.get(data, "own")
 
 
 def choose_network(images: Images) -> str:

@@ -1,13 +1,16 @@
-"""Trains several runs of one data set, on a GPU side by side, and returns their results."""
+"""Trains several runs of one data set, on a GPU side by side, to their ends or until Ctrl-C or SIGTERM stops them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
 from pathlib import Path
+from types import FrameType
 
 import torch
 
@@ -21,8 +24,36 @@ from rkcnn.record.run import Run
 from rkcnn.run.device import forget_peak, pick_device
 from rkcnn.run.job import Job, checksums, start_job
 from rkcnn.run.observer import Observer
-from rkcnn.run.signals import Stopped, stop_signals
 from rkcnn.run_folder import REPLACED_RESULT, RESULT, find_checkpoint_files, find_incomplete_files
+
+
+class Stopped(Exception):
+    """A run was asked to stop, by the signal that the message names; its checkpoint is written."""
+
+
+@contextmanager
+def stop_signals() -> Iterator[list[str]]:
+    """Collect the names of signals that ask to stop, so that a run can stop between two steps.
+
+    A second signal raises KeyboardInterrupt at once. Outside the main thread, where Python allows no handlers, the
+    list stays empty. Ctrl-C is received also where it was ignored: in a task of Ray, that is how it is cancelled.
+    """
+    received: list[str] = []
+
+    def receive(number: int, frame: FrameType | None) -> None:
+        if received:
+            raise KeyboardInterrupt
+        received.append(signal.Signals(number).name)
+
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGTERM, signal.SIGINT) if in_main_thread else ()
+    before = {number: signal.signal(number, receive) for number in numbers}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
 
 CHECKPOINT_INTERVAL = 10.0
 MOST_AT_ONCE = 10  # runs on a GPU: 10 small ones fill an H200 (docs/gpu.md)

@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from rkcnn.error import InputError
-from rkcnn.solvers.batch_reducer import LOCAL, BatchReducer
 from rkcnn.solvers.explicit import combine, slopes_of
 from rkcnn.solvers.methods import ADAMS_STARTERS, BASHFORTH, MOULTON, rk4_38
-from rkcnn.solvers.solver_step import Field, SolverStep, align, at_least_float32
+from rkcnn.solvers.solver_step import LOCAL, BatchReducer, Field, SolverStep, align, at_least_float32
 
 MAX_ITERATIONS = 4  # "the maximum number of iterations is four" (the paper, section 4.1)
 
@@ -46,28 +45,19 @@ def adams(
         t, after = start + n * h, end - (steps - 1 - n) * h
         history.insert(0, f(t, y).to(y.dtype))
         del history[4 if tol is None else 3 :]
+        iterations: int | Tensor = 0
+        residual, converged = None, step.converged
         if n < ADAMS_STARTERS:
-            slopes = slopes_of(f, t, y, h, rk4_38, first=history[0])
-            change = combine(torch.zeros_like(y), h, rk4_38.b, slopes)
-            step = SolverStep(after, y + change, (change,), step.evaluations + rk4_38.stages)
+            weights, slopes = rk4_38.b, slopes_of(f, t, y, h, rk4_38, first=history[0])
         else:
-            change = combine(torch.zeros_like(y), h, BASHFORTH[len(history)], history)
-            if tol is None:
-                step = SolverStep(after, y + change, (change,), step.evaluations + 1)
-            else:
-                change, iterations, residual, converged = _correct(
-                    f, t + h, y, h, change, history, tol, per_image, reducer
-                )
-                step = SolverStep(
-                    after,
-                    y + change,
-                    (change,),
-                    step.evaluations + 1 + iterations,
-                    step.iterations + iterations,
-                    residual,
-                    converged & step.converged,
-                )
-        y = step.y
+            weights, slopes = BASHFORTH[len(history)], history
+        change = combine(torch.zeros_like(y), h, weights, slopes)
+        if n >= ADAMS_STARTERS and tol is not None:
+            change, iterations, residual, settled = _correct(f, t + h, y, h, change, history, tol, per_image, reducer)
+            converged = settled & converged
+        evaluations = step.evaluations + (rk4_38.stages if n < ADAMS_STARTERS else 1) + iterations
+        y = y + change
+        step = SolverStep(after, y, (change,), evaluations, step.iterations + iterations, residual, converged)
         yield step
 
 

@@ -13,13 +13,11 @@ from torch import Tensor, nn
 
 from rkcnn.error import InputError
 from rkcnn.solvers.adams import adams
-from rkcnn.solvers.adaptive import adaptive
 from rkcnn.solvers.adjoint import adjoint as solve_by_adjoint
-from rkcnn.solvers.batch_reducer import LOCAL, BatchReducer
-from rkcnn.solvers.explicit import explicit
+from rkcnn.solvers.explicit import adaptive, explicit
 from rkcnn.solvers.implicit import implicit
 from rkcnn.solvers.methods import ADAMS, EMBEDDED, IMPLICIT, METHODS, SOLVERS
-from rkcnn.solvers.solver_step import Field, SolverStep, Time, at_least_float32
+from rkcnn.solvers.solver_step import LOCAL, BatchReducer, Field, SolverStep, Time, at_least_float32
 
 
 @dataclass(frozen=True)

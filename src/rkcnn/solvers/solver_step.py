@@ -1,10 +1,11 @@
-"""The result of one time-step, as every solver yields it, and the autocast settings that its backward pass restores."""
+"""What all solvers share: the result of one time-step, sums over solves, and reductions over the batch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -71,3 +72,80 @@ class Autocast:
         if not self.available:
             return nullcontext()
         return torch.autocast(self.device, dtype=self.dtype, enabled=self.enabled)
+
+
+class BatchReducer:
+    """Reduces over a batch that is held by this process alone: every result is the argument itself.
+
+    In distributed training each process holds a share of the batch. A subclass then reduces over all of them, so that
+    solvers which judge the whole batch take the same steps everywhere. All processes must make the same calls in
+    the same order.
+    """
+
+    def mean(self, part: Tensor, count: float) -> tuple[Tensor, float | Tensor]:
+        """Return the mean, given this process's mean over `count` elements, and the total count; differentiable."""
+        return part, count
+
+    def sum(self, part: Tensor) -> Tensor:
+        """Return the sum of each element over all processes; differentiable."""
+        return part
+
+    def max(self, part: Tensor) -> Tensor:
+        """Return the largest value of each element over all processes; NaN may count as infinite."""
+        return part
+
+    def all(self, condition: Tensor) -> bool:
+        """Return whether every element is true in every process."""
+        return bool(condition.all())
+
+
+LOCAL = BatchReducer()
+
+
+class SolveAverages(NamedTuple):
+    """Averages over solves: the share that did not converge, and evaluations of f, forward and backward."""
+
+    unconverged: float
+    evaluations: float
+    backward_evaluations: float
+    backward_products: float
+
+
+class SolverStats:
+    """Sums over solves since the last reset, kept on the device so that adding to them never waits for it."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.restore((0, 0.0, 0.0, 0.0, 0.0))
+
+    def sums(self) -> tuple[float, ...]:
+        """Return all totals as numbers, for a checkpoint."""
+        evaluations = sum((backward.evaluations for backward in self.backwards), self.earlier[0])
+        products = sum((backward.products for backward in self.backwards), self.earlier[1])
+        return self.solves, float(self.unconverged), float(self.evaluations), evaluations, products
+
+    def restore(self, sums: Sequence[float]) -> None:
+        """Restore the totals that `sums()` returned."""
+        self.solves = int(sums[0])
+        self.unconverged: float | Tensor = sums[1]
+        self.evaluations: float | Tensor = sums[2]
+        self.earlier = sums[3], sums[4]  # backward evaluations and products from before the restore
+        self.backwards: list[BackwardStats] = []
+
+    def add(self, last: SolverStep, backwards: Sequence[BackwardStats | None] = ()) -> None:
+        """Count one solve by its last step; `backwards` are filled in by its backward pass, before `read`."""
+        self.backwards += [backward for backward in backwards if backward is not None]
+        self.solves += 1
+        self.unconverged = self.unconverged + _mean(~torch.as_tensor(last.converged))
+        self.evaluations = self.evaluations + _mean(torch.as_tensor(last.evaluations))
+
+    def read(self) -> SolveAverages:
+        """Return the averages of a solve since the last reset."""
+        solves, *sums = self.sums()
+        return SolveAverages(*(value / max(solves, 1) for value in sums))
+
+
+def _mean(x: Tensor) -> Tensor:
+    return x.detach().double().mean()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rkcnn.error import InputError
-from rkcnn.record.selection import select_results
+from rkcnn.record.result import select_results
 from rkcnn.report.any_runs import NAME, arrange_runs
 from rkcnn.report.compare import find_damaged_predictions
 from rkcnn.report.files import check_folder, write_files
@@ -18,7 +18,7 @@ from rkcnn.report.tables.text import table_text
 if TYPE_CHECKING:
     from rkcnn.report.compare import Comparison
     from rkcnn.report.report import TableReport
-    from rkcnn.use.result import TrainingResult
+    from rkcnn.use.train import TrainingResult
 
 
 class RunComparison:

@@ -1,10 +1,12 @@
-"""How good a trained network is on test images."""
+"""How good a trained network is on test images, on corrupted ones, and with its f solved by other methods."""
 
 from __future__ import annotations
 
 import copy
+import re
 import sys
-from dataclasses import fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +18,16 @@ from rkcnn.data.load import load_data_set, load_test_images
 from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.data.own_images import PREFIXES, is_same_place
 from rkcnn.data.progress import Progress
-from rkcnn.error import InputError
-from rkcnn.evaluation.corruption import corrupt
-from rkcnn.evaluation.metrics import Metrics, measure
-from rkcnn.evaluation.predictor import Predictor
-from rkcnn.model.other_solver import SolverChoice, solve_by
+from rkcnn.error import InputError, did_you_mean
+from rkcnn.evaluation.corruption import CORRUPTIONS, GRADES, corrupt
+from rkcnn.evaluation.metrics import Metrics, Predictor, measure
 from rkcnn.record.result import Result
 from rkcnn.run.device import pick_device, set_precision
+from rkcnn.solvers.methods import SOLVERS
 from rkcnn.use.images import Labelled, label_images
 from rkcnn.use.load import Classifier, load
-from rkcnn.use.result import TrainingResult
+from rkcnn.use.other_solver import CountedSolver, SolverChoice, describe_solver, find_ode_periods, solve_by
+from rkcnn.use.train import TrainingResult
 
 
 def evaluate(
@@ -187,3 +189,90 @@ def _find_images(classifier: Classifier, data: str | Labelled | Images | None, o
         case (pixels, labels):
             return label_images((pixels, labels), classifier.classes)
     raise InputError(f"data of type {type(data).__name__} given; give a name such as 'mnist', arrays (x, y) or Images")
+
+
+_NAMES = ("method", "steps", "tol")
+
+
+@dataclass(frozen=True)
+class SolvedBy:
+    """How good a network is if its f is solved by one method."""
+
+    solver: str  # of each period, in words
+    metrics: Metrics
+    changed: float  # share of the images that are answered differently than by the solver of the training
+    evaluations: float  # of f for an image, mean
+    unconverged: float  # share of the solves
+
+
+def read_choice(text: str) -> SolverChoice:
+    """Return the choice that "method=dopri5,tol=1e-3" or "method=euler,steps=8" says."""
+    values: dict[str, str] = {}
+    for item in text.split(","):
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if name not in _NAMES or not equals or not value or name in values:
+            hint = f" (did you mean method={name}?)" if item.strip() in SOLVERS else did_you_mean(name, _NAMES)
+            raise InputError(
+                f"{item.strip()!r} given{hint}; give a method with its steps or tolerance, as in "
+                "`with=method=dopri5,tol=1e-3` or `with=method=euler,steps=8`"
+            )
+        values[name] = value
+    steps, tol = values.get("steps"), values.get("tol")
+    if steps is not None and not re.fullmatch("[0-9]{1,6}", steps):
+        raise InputError(f"steps={steps} given; give a whole number")
+    try:
+        return SolverChoice(values.get("method"), int(steps) if steps else None, float(tol) if tol else None)
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"tol={tol} given; a tolerance is a number, as in tol=1e-3") from None
+
+
+def compare_solvers(
+    classifier: Classifier, images: Images, choices: Sequence[SolverChoice], device: str = "auto"
+) -> list[SolvedBy]:
+    """Measure a network as it was trained, then with its f solved by each of the choices."""
+    networks = [solve_by(classifier.network, choice) for choice in (SolverChoice(), *choices)]
+    predictor = make_predictor(classifier, images, device)
+    found: list[SolvedBy] = []
+    first = None
+    for network in networks:
+        logits = predictor.logits(network.to(predictor.device))
+        answers = logits.argmax(1)
+        first = answers if first is None else first
+        solvers = [period.solver for period in find_ode_periods(network)]
+        counts = [solver.counts for solver in solvers if isinstance(solver, CountedSolver)]
+        found.append(
+            SolvedBy(
+                "; ".join(dict.fromkeys(map(describe_solver, solvers))),
+                measure(logits, images.labels, len(images.classes)),
+                float((answers != first).double().mean()),
+                sum(each.evaluations / each.images for each in counts),
+                sum(each.unconverged for each in counts) / sum(each.images for each in counts),
+            )
+        )
+    return found
+
+
+def measure_corrupted(
+    classifier: Classifier,
+    images: Images,
+    device: str = "auto",
+    on_progress: Callable[[int, int], object] = lambda done, total: None,
+) -> tuple[float, dict[str, tuple[float, ...]]]:
+    """Return the error of the clean images, and for each kind of corruption that of each grade, from 1 on.
+
+    `on_progress` is called with the number of evaluations that are done and that of all.
+    """
+    total = 1 + len(CORRUPTIONS) * len(GRADES)
+    done = 0
+
+    def find_error(shown: Images) -> float:
+        nonlocal done
+        answers = compute_logits(classifier, shown, device).argmax(1).cpu()
+        done += 1
+        on_progress(done, total)
+        return float((answers != images.labels).double().mean())
+
+    clean = find_error(images)
+    return clean, {kind: tuple(find_error(corrupt(images, kind, grade)) for grade in GRADES) for kind in CORRUPTIONS}

@@ -25,10 +25,10 @@ from rkcnn.data.load import load_data_set
 from rkcnn.data.options import Sources
 from rkcnn.disk import write_atomically, writing_to
 from rkcnn.error import InputError, did_you_mean, how_to_install
-from rkcnn.model.other_solver import describe_solver, find_ode_periods
 from rkcnn.use.evaluate import load_tested_images
 from rkcnn.use.load import Classifier, load
-from rkcnn.use.result import TrainingResult
+from rkcnn.use.other_solver import describe_solver, find_ode_periods
+from rkcnn.use.train import TrainingResult
 
 FORMATS = {"onnx": ".onnx", "pt2": ".pt2", "safetensors": ".safetensors"}
 """The names of the formats, each with the suffix of its files."""

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from rkcnn.error import InputError
 from rkcnn.evaluation.weights import NetworkDescription, read_weights
-from rkcnn.model.features import period_features
-from rkcnn.model.published.originals import find_original
+from rkcnn.model.families import find_original
+from rkcnn.model.network import period_features
 from rkcnn.model.spec import parse
 from rkcnn.record.result import Result, read_result
 from rkcnn.run_folder import HUB_WEIGHTS, RESULT, WEIGHTS
@@ -172,8 +172,8 @@ def load(path: str | Path) -> Classifier:
     """Return the trained network of a run's folder, or of a weights file (weights.safetensors), on the CPU."""
     weights, result = find_weights(Path(path))
     network, description = read_weights(weights)
-    if result is not None and result.run.spec != description.network:
-        raise InputError(f"{weights} holds {description.network}, and the run beside it is of {result.run.spec}")
+    if result is not None and result.run.network != description.network:
+        raise InputError(f"{weights} holds {description.network}, and the run beside it is of {result.run.network}")
     return Classifier(network, description, result)
 
 

@@ -18,8 +18,7 @@ from rkcnn.disk import writing_to
 from rkcnn.error import InputError, did_you_mean, how_to_install
 from rkcnn.escape import is_unicode
 from rkcnn.record.metrics import Metrics, list_metrics
-from rkcnn.record.result import Result
-from rkcnn.record.selection import select_results
+from rkcnn.record.result import Result, select_results
 from rkcnn.run_folder import RESULT
 
 INSTALL = {
@@ -87,7 +86,7 @@ def _prepare(folder: Path, result: Result) -> LoggedRun:
         time += epoch.seconds
         times.append(time)
     recipe = {name: value for name, value in asdict(run.recipe).items() if name != "name"}
-    facts = {"data": run.data, "network": run.spec, "seed": run.seed, "recipe": run.recipe.name, **recipe}
+    facts = {"data": run.data, "network": run.network, "seed": run.seed, "recipe": run.recipe.name, **recipe}
     costs = {"params": result.params, "flops": result.flops, "seconds": result.seconds}
     errors = {f"{run.held_out}/error": result.error, f"{run.held_out}/error_best": result.error_best}
     content = json.dumps([run.as_dict(), result.data.get("train_sha256"), result.data.get("test_sha256")])

@@ -12,9 +12,8 @@ from statistics import mean, stdev
 from rkcnn.escape import escape_code, escape_markdown
 from rkcnn.evaluation.binomial import wilson
 from rkcnn.evaluation.weights import NetworkDescription
-from rkcnn.model.families import FAMILIES
+from rkcnn.model.families import FAMILIES, ORIGINALS
 from rkcnn.model.period import load_class
-from rkcnn.model.published.originals import ORIGINALS
 from rkcnn.model.spec import ModelSpec, parse
 from rkcnn.record.result import Result
 from rkcnn.use.progress import percent

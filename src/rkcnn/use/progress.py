@@ -31,7 +31,7 @@ class PrintedProgress(Observer):
         recipe, images = job.run.recipe, job.train
         params = sum(p.numel() for p in job.trainer.network.parameters())
         height, width = images.pixels.shape[2:]
-        _print(f"network   {job.run.spec}, {params:,} parameters")
+        _print(f"network   {job.run.network}, {params:,} parameters")
         _print(
             f"data      {job.run.data}: {len(images):,} training and {len(job.predictor.images):,} "
             f"{job.run.held_out} images, {len(images.classes)} classes, {height} x {width}"

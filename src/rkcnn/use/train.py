@@ -1,25 +1,78 @@
-"""Training from Python."""
+"""Training from Python: `rkcnn.train`, and its result with ways to its network and its curves."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+
+from torch import nn
 
 from rkcnn.error import InputError
 from rkcnn.fit.recipe import Recipe, find_recipe, suggest_field
+from rkcnn.record.result import Result
 from rkcnn.record.run import Run
 from rkcnn.run.advice import advise_labels
 from rkcnn.run.observer import Observer
 from rkcnn.run.settings import Settings, choose, name_of, size_of
-from rkcnn.run.side_by_side import Execution, train_side_by_side
-from rkcnn.run.signals import Stopped
+from rkcnn.run.side_by_side import Execution, Stopped, train_side_by_side
 from rkcnn.use.images import Data, load_images
-from rkcnn.use.progress import PrintedProgress
-from rkcnn.use.result import TrainingResult
+from rkcnn.use.load import load
+from rkcnn.use.progress import PrintedProgress, clock, count, percent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class TrainingResult(Result):
+    """The result of a run, as its record has it, with the folder that its files are in.
+
+    `error` is the test error after the last epoch, a fraction from 0 to 1, and None if the run diverged. `error_best`
+    is the lowest of all epochs; picking that epoch is a choice made on the test images. Where training images were held
+    out for validation, both are errors on those.
+    """
+
+    folder: Path  # where weights.safetensors, result.json and the other files of the run are
+
+    def __init__(self, result: Result, folder: Path) -> None:
+        super().__init__(**{field.name: getattr(result, field.name) for field in fields(Result)})
+        object.__setattr__(self, "folder", folder)  # the class is frozen
+
+    def network(self) -> nn.Module:
+        """Return the trained network in evaluation mode, on the CPU. It takes normalised images; see `rkcnn.load`."""
+        return load(self.folder).network
+
+    def plot(self) -> Figure:
+        """Return the errors and the loss of each epoch as a matplotlib figure, which a notebook shows.
+
+        Elsewhere, write it to a file with `figure.savefig("curves.png")`.
+        """
+        from rkcnn.report.figures.curves import draw_curves
+
+        if not self.epochs:
+            raise InputError(f"the run {self.status}, before its first epoch ended; there is nothing to plot")
+        figure = draw_curves(self)
+        figure._repr_svg_ = partial(_as_svg, figure)  # type: ignore[attr-defined]  # notebooks show a bare Figure so
+        return figure
+
+    def __repr__(self) -> str:
+        run = self.run
+        held_out = run.held_out
+        end = f"{held_out} error {percent(self.error)}" if self.finished else self.status
+        return (
+            f"<TrainingResult: {run.network} on {run.data}, recipe {run.recipe}, seed {run.seed}: {end} after "
+            f"{count(len(self.epochs), 'epoch')} in {clock(self.seconds)}, in {self.folder}>"
+        )
+
+
+def _as_svg(figure: Figure) -> str:
+    from rkcnn.report.figures.style import render
+
+    return render(figure, "svg").decode()
 
 
 class RecipeFields(TypedDict, total=False):

@@ -11,7 +11,7 @@ from rkcnn.model.create import create_model
 from rkcnn.model.layers import Layers
 from rkcnn.model.published import momentum
 from rkcnn.model.published.momentum import MomentumStage
-from rkcnn.report.paper import SLIPS
+from rkcnn.report.paper import MISPRINTS
 
 
 def test_a_residual_block_then_momentum_from_rest() -> None:
@@ -44,5 +44,5 @@ def test_a_network_of_double_width(classes: int, count: int, monkeypatch: pytest
     assert sum(p.numel() for p in network.parameters()) == count
     assert (
         f"{count:,} parameters"
-        in SLIPS["tb:cifar_sota", "MomentumResNet-101", "params" if classes == 10 else "params_100"]
+        in MISPRINTS["tb:cifar_sota", "MomentumResNet-101", "params" if classes == 10 else "params_100"]
     )

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from rkcnn.model.create import create_model
 from rkcnn.model.layers import Layers
 from rkcnn.model.published.resnet import Bottleneck
-from rkcnn.report.paper import SLIPS
+from rkcnn.report.paper import MISPRINTS
 
 
 def test_the_projection_reads_the_pre_activation_with_the_stride() -> None:
@@ -34,5 +34,5 @@ def test_the_papers_10_2_million_are_without_norms(classes: int, count: int) -> 
     assert sum(p.numel() for name, p in network.named_parameters() if "norm" not in name) == count
     assert (
         f"without the norms' parameters, {count:,}"
-        in SLIPS["tb:cifar_sota", "ResNet-1001", "params" if classes == 10 else "params_100"]
+        in MISPRINTS["tb:cifar_sota", "ResNet-1001", "params" if classes == 10 else "params_100"]
     )

@@ -87,7 +87,9 @@ def test_a_long_title_lies_inside_the_figure() -> None:
     """Of names without a space, as own images have them."""
     made = outcome()
     recipe = replace(made.run.recipe, initial_weights="0123456789ab", label_smoothing=0.1, recompute_norms=True)
-    run = replace(made.run, spec="RKCNN-R-2_2_2@k=24,stem=odenet", data=f"folder:{'W' * 90}~split-0.2", recipe=recipe)
+    run = replace(
+        made.run, network="RKCNN-R-2_2_2@k=24,stem=odenet", data=f"folder:{'W' * 90}~split-0.2", recipe=recipe
+    )
     figure = draw_curves(replace(made, run=run))
     figure.draw_without_rendering()
     (title,) = figure.texts

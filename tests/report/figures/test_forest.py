@@ -18,7 +18,7 @@ from rkcnn.report.results import build_result_table
 from rkcnn.report.statistics import welch
 
 REFERENCE = "RKCNN-R-2@k=32"  # the paper's best
-LABELS = {row.label: row.spec for row in build_result_table(TABLES["mnist"], ()).rows}
+LABELS = {row.label: row.network for row in build_result_table(TABLES["mnist"], ()).rows}
 
 
 def draw(folder: Path) -> Axes:
@@ -55,7 +55,7 @@ def test_what_separates_after_correction_is_bold(tmp_path: Path) -> None:
     put_records(tmp_path)
     axes = draw(tmp_path)
     bold = [text.get_fontweight() == "bold" for text in axes.texts]
-    separable = {each.row.spec for each in report_of(tmp_path).comparisons if each.separable}
+    separable = {each.row.network for each in report_of(tmp_path).comparisons if each.separable}
     assert {name for name, is_bold in zip(names(axes), bold, strict=True) if is_bold} == separable
     assert 0 < len(separable) < len(bold)
 

@@ -142,7 +142,7 @@ def test_networks_of_equal_cost_are_drawn_side_by_side_above_a_bracket(tmp_path:
     assert figure
     (axes,) = figure.axes
     at = {line.get_gid(): np.asarray(line.get_xydata())[0] for line in axes.lines if is_point(line.get_gid())}
-    numbers = {row.spec: f"point-{i}" for i, row in enumerate(seen.rows)}
+    numbers = {row.network: f"point-{i}" for i, row in enumerate(seen.rows)}
     assert at[numbers["ResNet@k=32"]][0] == pytest.approx(52.234)
     pair = [at[numbers[spec]] for spec in alike]
     pixels = [axes.transData.transform(place)[0] for place in pair]

@@ -1,4 +1,4 @@
-"""One file that holds all: it asks for nothing, and whatever is in a record is text."""
+"""The HTML page."""
 
 from __future__ import annotations
 
@@ -7,18 +7,72 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
+from matplotlib.figure import Figure
 
 from footprints import put_memories
 from report.records import ERRORS, put_records, results_of
 from rkcnn.disk import DiskError
 from rkcnn.error import InputError
+from rkcnn.model.drawing import BLACK, BLUE
 from rkcnn.record.result import Stretch
 from rkcnn.record.tables import TABLES
-from rkcnn.report.page.page import write_page
+from rkcnn.report.page.page import follow_page, inline_svg, write_page
 from rkcnn.report.report import Report, build_report
 from rkcnn.report.results import ResultTable, read_records
+
+
+@pytest.fixture(scope="module")
+def svg() -> str:
+    figure = Figure(figsize=(4, 3))
+    axes = figure.subplots()
+    axes.plot([1, 2], [1, 2], color=BLUE)
+    axes.plot(1, 2, "o", color=BLUE, gid="point-3")
+    axes.text(1.5, 1.5, "+0.12345 [a <b>]", gid="name-3")
+    axes.plot([1, 1], [1, 2], color=BLUE, gid="bar-3-line")
+    return str(inline_svg(figure, "mnist-x", 'A "title" & more', {3: 'A&"B'}))
+
+
+def test_it_is_one_element_without_a_document_around_it(svg: str) -> None:
+    assert ElementTree.fromstring(svg).tag == "svg"
+    assert not re.search(r"<\?xml|<!DOCTYPE|<metadata|<style|http|font-family", svg)
+
+
+def test_ids_and_what_points_at_them_have_the_prefix(svg: str) -> None:
+    ids = re.findall(r' id="([^"]+)"', svg)
+    assert len(ids) == len(set(ids))
+    assert all(name.startswith("mnist-x-") for name in ids)
+    used = re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', svg)
+    assert used
+    assert {one or two for one, two in used} <= set(ids)
+
+
+def test_points_and_names_can_be_asked(svg: str) -> None:
+    root = ElementTree.fromstring(svg)
+    (point,) = root.findall(".//*[@class='point']")
+    (name,) = root.findall(".//*[@class='name']")
+    assert point.attrib | {"id": ""} == {
+        "id": "", "class": "point", "data-row": "3", "data-family": 'A&"B', "tabindex": "0",
+    }  # fmt: skip
+    assert "tabindex" not in name.attrib
+    (bar,) = root.findall(".//*[@class='bar']")
+    assert (bar.attrib["id"], bar.attrib["data-row"]) == ("mnist-x-bar-3-line", "3")
+    assert root.attrib["aria-label"] == 'A "title" & more'
+
+
+def test_numbers_are_short_and_texts_stay(svg: str) -> None:
+    root = ElementTree.fromstring(svg)
+    assert "+0.12345 [a <b>]" in "".join(root.itertext())
+    assert not re.findall(r"\d\.\d{3,}", " ".join(value for part in root.iter() for value in part.attrib.values()))
+
+
+def test_colours_are_the_pages(svg: str) -> None:
+    assert not re.findall(r"#[0-9a-f]{6}\b", svg)
+    assert "var(--blue)" in svg
+    assert (follow_page(BLACK), follow_page("#123456")) == ("var(--ink)", "#123456")
+
 
 VOID = {"meta", "link", "br", "input"}
 EVIL = "</script><img src=x onerror=alert(1)>&\"'"

@@ -24,13 +24,13 @@ def heads(found: Grid) -> list[str]:
 
 
 def lines(folder: Path, preset: str | None = None) -> dict[str, PageLine]:
-    return {line.spec: line for line in grid(folder, preset).lines}
+    return {line.network: line for line in grid(folder, preset).lines}
 
 
 def column(found: Grid, head: str) -> dict[str, str]:
     """By network; its name is no cell."""
     at = heads(found).index(head) - 1
-    return {line.spec: line.cells[at].text.replace("\u00a0", " ") for line in found.lines}
+    return {line.network: line.cells[at].text.replace("\u00a0", " ") for line in found.lines}
 
 
 def test_a_line_a_row_and_a_cell_a_head(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_what_can_be_concluded(tmp_path: Path, spec: str, says: str) -> None:
     put_records(tmp_path, {**ERRORS, **lucky, "Identity@k=32": (0.01,), "ODENet-ab@k=32": (None,)})
     found = grid(tmp_path)
     assert column(found, REFERENCE)[spec].startswith(says)
-    assert [line.spec for line in found.lines if line.is_reference] == ["RKCNN-R-2@k=32"]
+    assert [line.network for line in found.lines if line.is_reference] == ["RKCNN-R-2@k=32"]
 
 
 @pytest.mark.parametrize("preset", ["paper", "smoke"])
@@ -111,7 +111,7 @@ def test_memory_is_a_table_of_its_own(tmp_path: Path) -> None:
     found = lay_out_memory(report_of(tmp_path))
     assert found
     assert heads(found) == ["network", *MEMORY_HEADS]
-    cells = {line.spec: line.cells for line in found.lines}
+    cells = {line.network: line.cells for line in found.lines}
     assert [(cell.text, cell.value) for cell in cells["ResNet@k=32"]] == [
         ("767", 767), ("620", 620), ("+8", 8), ("2", 2), ("0.75", 0.75),
     ]  # fmt: skip
@@ -119,7 +119,7 @@ def test_memory_is_a_table_of_its_own(tmp_path: Path) -> None:
 
 
 def facts(folder: Path, spec: str = "ResNet@k=32") -> dict[str, str]:
-    return dict(list_facts(next(row for row in results_of(folder).rows if row.spec == spec), 3))
+    return dict(list_facts(next(row for row in results_of(folder).rows if row.network == spec), 3))
 
 
 def test_errors_costs_and_seeds(tmp_path: Path) -> None:

@@ -17,8 +17,7 @@ from rkcnn.bench.peers.naive import build_naive
 from rkcnn.bench.plan import PACKAGES, CannotRun, PeerChoice
 from rkcnn.error import InputError
 from rkcnn.model.create import create_model
-from rkcnn.model.network import Network
-from rkcnn.model.published.network import Published
+from rkcnn.model.network import Network, Published
 
 TOLERANCE = 1e-9  # of the largest output, in float64: two orders of summation differ by some 1e-14
 

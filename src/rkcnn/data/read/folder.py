@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 # no GIF: Pillow allocates what its header claims, up to 178 MB, before anything can be refused
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP")
+DEFAULT_SIZE = 32  # pixels
+AUTO_SIZES = range(16, 65, 8)  # that `size="auto"` chooses from
+MEASURED_FILES = 200  # whose headers `size="auto"` reads
 _RUN_LENGTHS = (1, 2)  # kinds of compression of a BMP, for which Pillow's decoder is slow
 _GREY = ("1", "L", "LA", "La", "I", "F", "I;16", "I;16L", "I;16B", "I;16N")
 _BLOCK = 16 << 20  # bytes of decoded images that are yielded together
@@ -107,10 +110,22 @@ def are_grey(files: LabelledFiles, size: int, limit: int, on_bad: OnBad) -> bool
     return True
 
 
-def measure_side(path: Path, limit: int) -> int:
-    """Return the shorter side of an image in pixels, by its header alone."""
-    with open_file(path) as file, open_image(file, str(path), limit, FORMATS) as image:
-        return min(image.size)
+def choose_size(files: list[Path], size: int | Literal["auto"] | None, limit: int) -> int:
+    """Return the side of the square that images are scaled to, where `size` is asked for.
+
+    `auto` is the median of the shorter sides of some of them, rounded down to one of AUTO_SIZES.
+    """
+    if size != "auto":
+        return size or DEFAULT_SIZE
+    sides = []
+    for path in files[:: -(-len(files) // MEASURED_FILES)]:
+        try:
+            with open_file(path) as file, open_image(file, str(path), limit, FORMATS) as image:  # its header alone
+                sides.append(min(image.size))
+        except InputError:  # reading the folder will name it
+            continue
+    middle = sorted(sides)[len(sides) // 2] if sides else DEFAULT_SIZE
+    return max((side for side in AUTO_SIZES if side <= middle), default=AUTO_SIZES[0])
 
 
 def read_folder(files: LabelledFiles, size: int, channels: int, limit: int, on_bad: OnBad) -> Iterator[LabelledPixels]:

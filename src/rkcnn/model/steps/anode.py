@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor
 
-from rkcnn.model.diagram import Diagram
+from rkcnn.model.drawing import Diagram
 from rkcnn.model.layers import Layers
 from rkcnn.model.spec import ModelSpec
 from rkcnn.model.steps.ode import OdeFunction, OdePeriod

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rkcnn.model.diagram import Diagram
+from rkcnn.model.drawing import Diagram
 from rkcnn.model.layers import Layers
 from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from rkcnn.model.diagram import Diagram
+from rkcnn.model.drawing import Diagram
 from rkcnn.model.layers import Layers
 from rkcnn.model.period import PaperSolveCost, Period, TimeStep
 from rkcnn.model.spec import ModelSpec

@@ -9,14 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rkcnn.model.diagram import Diagram, fraction
+from rkcnn.model.drawing import Diagram, fraction
 from rkcnn.model.layers import Layers
 from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.solver import Solver
-from rkcnn.model.solver_stats import SolverStats
 from rkcnn.model.spec import ModelSpec
 from rkcnn.solvers.methods import ADAMS, BASHFORTH, METHODS, MOULTON
-from rkcnn.solvers.solver_step import Time
+from rkcnn.solvers.solver_step import SolverStats, Time
 
 
 class OdeFunction(nn.Module):

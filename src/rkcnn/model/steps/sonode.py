@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from rkcnn.model.diagram import Diagram
+from rkcnn.model.drawing import Diagram
 from rkcnn.model.layers import Layers
 from rkcnn.model.spec import ModelSpec
 from rkcnn.model.steps.ode import OdeFunction, OdePeriod

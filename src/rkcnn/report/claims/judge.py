@@ -10,8 +10,7 @@ from statistics import fmean
 from rkcnn.data.sets import SETS
 from rkcnn.evaluation.binomial import sampling_error
 from rkcnn.record.tables import TABLES
-from rkcnn.report.claims.claims import CLAIMS, Claim, Key, Pair
-from rkcnn.report.claims.verdict import Finding, JudgedClaim, Verdict, tally
+from rkcnn.report.claims.claims import CLAIMS, Claim, Finding, JudgedClaim, Key, Pair, Verdict, tally
 from rkcnn.report.paper import printed_sample
 from rkcnn.report.results import Records, build_result_table
 from rkcnn.report.statistics import Difference, Sample, correct_by_holm, is_significant, welch_from_samples
@@ -47,7 +46,7 @@ def judge_claims(records: Records, preset: str) -> list[JudgedClaim]:
     tables = [build_result_table(table, records, preset) for table in TABLES.values()]
     if all(results.empty for results in tables):
         return []
-    rows = {(results.name, row.spec): row for results in tables for row in results.rows}
+    rows = {(results.name, row.network): row for results in tables for row in results.rows}
     errors = {key: row.last for key, row in rows.items() if row.last}
     runs = {key: (len(row.diverged), len(row.results) + len(row.diverged)) for key, row in rows.items()}
     diverged = {key: f"{lost} of {total}" for key, (lost, total) in runs.items() if lost}

@@ -8,7 +8,7 @@ from itertools import cycle
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
-from rkcnn.model.look import GREY
+from rkcnn.model.drawing import GREY
 from rkcnn.report.figures.style import FEWEST, look_of, scale_log, write_title
 from rkcnn.report.results import ResultTable, Row
 from rkcnn.report.sentences import preset_warning

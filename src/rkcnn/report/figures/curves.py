@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rkcnn.escape import escape_text
-from rkcnn.model.look import BLUE, GREY, ORANGE
+from rkcnn.model.drawing import BLUE, GREY, ORANGE
 from rkcnn.record.result import Result
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def draw_curves(result: Result) -> Figure:
 
     run, epochs = result.run, result.epochs
     figure = Figure(figsize=(9, 3.6), layout="constrained")
-    title = escape_text(f"{run.spec} on {run.data}: {run.recipe}, seed {run.seed}")
+    title = escape_text(f"{run.network} on {run.data}: {run.recipe}, seed {run.seed}")
     figure.suptitle(_wrap(title), fontsize=10, parse_math=False)  # a path may hold a $
     errors, losses = figure.subplots(1, 2)
     for axes, label in ((errors, "error, %"), (losses, "training loss")):

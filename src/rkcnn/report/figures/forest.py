@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rkcnn.model.look import BLACK, GREY
+from rkcnn.model.drawing import BLACK, GREY
 from rkcnn.report.compare import Comparison
 from rkcnn.report.figures.style import FEWEST, PALE, look_of, write_title
 from rkcnn.report.results import ResultTable
@@ -28,7 +28,7 @@ def draw_forest(results: ResultTable, pairs: Sequence[Comparison]) -> Figure | N
     """
     from matplotlib.figure import Figure
 
-    if not pairs or len({row.spec for pair in pairs for row in (pair.row, pair.reference)}) < FEWEST:
+    if not pairs or len({row.network for pair in pairs for row in (pair.row, pair.reference)}) < FEWEST:
         return None
     pairs = sorted(pairs, key=lambda pair: pair.difference.value)
     references = list(dict.fromkeys(pair.reference.label for pair in pairs))
@@ -37,11 +37,11 @@ def draw_forest(results: ResultTable, pairs: Sequence[Comparison]) -> Figure | N
     write_title(figure, f"{results.name}: error minus that of {' or of '.join(references)}", preset_warning(results))
     axes.set_xlabel("difference of last-epoch means, percentage points (worse to the right)")
     axes.axvline(0, color=BLACK, linewidth=0.9)
-    numbers = {row.spec: i for i, row in enumerate(results.rows)}
+    numbers = {row.network: i for i, row in enumerate(results.rows)}
     _draw_stripes(axes, pairs, results.held_out)
     printed = [_printed(results, pair) for pair in pairs]
     for y, (pair, difference) in enumerate(zip(pairs, printed, strict=True)):
-        _draw_row(axes, y, pair, difference, numbers[pair.row.spec])
+        _draw_row(axes, y, pair, difference, numbers[pair.row.network])
     axes.plot([], [], color=GREY, linewidth=1.6, label="Welch's 95 % interval over seeds, each by itself")
     if any(difference is not None for difference in printed):
         axes.plot([], [], "o", color=GREY, linestyle="none", label="our difference, after the last epoch")
@@ -50,7 +50,7 @@ def draw_forest(results: ResultTable, pairs: Sequence[Comparison]) -> Figure | N
     axes.plot([], [], linestyle="none", label="bold: separable after Holm's correction")
     axes.set_yticks(range(len(pairs)), [pair.row.label for pair in pairs], fontsize=8, parse_math=False)
     for name, pair in zip(axes.get_yticklabels(), pairs, strict=True):
-        name.set_gid(f"name-{numbers[pair.row.spec]}")
+        name.set_gid(f"name-{numbers[pair.row.network]}")
     axes.set_ylim(len(pairs) - 0.4, -0.6)  # the least error on top
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)

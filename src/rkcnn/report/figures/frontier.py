@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from rkcnn.model.look import GREY, Look
+from rkcnn.model.drawing import GREY, Look
 from rkcnn.report.figures.labels import Line, Place, place_labels
 from rkcnn.report.figures.style import FEWEST, PALE, look_of, scale_log, write_title
 from rkcnn.report.results import ResultTable, Row

@@ -9,8 +9,8 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Literal
 
 from rkcnn.disk import write_atomically
+from rkcnn.model.drawing import Look, look_of_stranger
 from rkcnn.model.families import LOOKS
-from rkcnn.model.look import Look, look_of_stranger
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

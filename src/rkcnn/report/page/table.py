@@ -47,7 +47,7 @@ class PageLine(NamedTuple):
     """One network in a table of the page."""
 
     at: int  # the number of the row in its table
-    spec: str
+    network: str
     label: str
     family: str
     cells: tuple[PageCell, ...]
@@ -69,8 +69,8 @@ def lay_out(part: TableReport) -> Grid:
     What was found comes first, since a narrow window shows no more.
     """
     results = part.results
-    comparisons = {comparison.row.spec: comparison for comparison in part.comparisons}
-    references = {comparison.reference.spec: comparison.reference for comparison in part.comparisons}
+    comparisons = {comparison.row.network: comparison for comparison in part.comparisons}
+    references = {comparison.reference.network: comparison.reference for comparison in part.comparisons}
     against = next(iter(references.values())).label if len(references) == 1 else "the reference"
     ours = "" if results.of_any_runs else "ours, "
     rule = flops_rule(results).replace("'", "’")
@@ -83,16 +83,16 @@ def lay_out(part: TableReport) -> Grid:
     )
     lines = []
     for i, (row, text) in enumerate(zip(results.rows, part.texts, strict=True)):
-        comparison = comparisons.get(row.spec)
+        comparison = comparisons.get(row.network)
         concluded = PageCell(NONE)
         if part.comparisons:
             concluded = _conclude(results, row, comparison, len(references) > 1)
         cells = (concluded, _differ(comparison, results.decimals), *_list_errors(results, row, text))
         lines.append(
             PageLine(
-                *(i, row.spec, row.label, row.family, (*cells, _cost(text.params), _cost(text.flops))),
+                *(i, row.network, row.label, row.family, (*cells, _cost(text.params), _cost(text.flops))),
                 done=row.last is not None,
-                is_reference=row.spec in references,
+                is_reference=row.network in references,
                 facts=list_facts(row, results.decimals),
             )
         )
@@ -108,14 +108,14 @@ def lay_out_memory(part: TableReport) -> Grid | None:
     for i, row in enumerate(results.rows):
         found = find_footprint(results, row)
         cells = map(PageCell, format_footprint(found), found)
-        lines.append(PageLine(i, row.spec, row.label, row.family, tuple(cells), done=row.memory is not None))
+        lines.append(PageLine(i, row.network, row.label, row.family, tuple(cells), done=row.memory is not None))
     return _drop_empty((Head("network", False), *map(Head, MEMORY_HEADS)), lines)
 
 
 def list_facts(row: Row, digits: int) -> list[tuple[str, str]]:
     """Return what the page shows of a row beside its point in a figure, as (name, text)."""
     facts: dict[str, str | None] = {
-        "name": row.spec if row.spec != row.label else None,
+        "name": row.network if row.network != row.label else None,
         "error, last epoch": _spread(row.last, digits),
         "error, best epoch": _spread(row.best, digits),
         "error in the paper": row.printed.printed if row.printed and row.printed.lowest is not None else None,
@@ -183,7 +183,7 @@ def _conclude(results: ResultTable, row: Row, comparison: Comparison | None, sev
         text = "diverged" if row.diverged else "not run yet"
     elif row.diverged:
         text = f"not compared: {len(row.diverged)} of {len(row.results) + len(row.diverged)} runs diverged"
-    elif row.spec == results.references.get(row.spec):
+    elif row.network == results.references.get(row.network):
         text = "the reference"
     elif comparison is None:
         alone = len(row.results) < 2

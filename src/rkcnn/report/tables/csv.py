@@ -22,9 +22,9 @@ _NUMBER = re.compile(r"[+-]?[\d.,]+(e[+-]\d+)?")
 def table_csv(part: TableReport) -> str:
     """Return the table: errors and differences in percent to four decimals, memory in MiB, an empty cell for none."""
     results = part.results
-    comparisons = {comparison.row.spec: comparison for comparison in part.shown}
+    comparisons = {comparison.row.network: comparison for comparison in part.shown}
     rows = [
-        _values(results, row, *checks) | _comparison(comparisons.get(row.spec))
+        _values(results, row, *checks) | _comparison(comparisons.get(row.network))
         for row, checks in zip(results.rows, part.checks, strict=True)
     ]
     text = io.StringIO()
@@ -43,7 +43,7 @@ def _values(results: ResultTable, row: Row, params: CostCheck, flops: CostCheck)
         "preset": results.preset,
         "recipe": results.recipe.name,
         "data": results.data,
-        "network": row.spec,
+        "network": row.network,
         "label": row.label,
         "family": row.family,
         "params_printed": params.printed,
@@ -81,7 +81,7 @@ def _comparison(comparison: Comparison | None) -> dict[str, Value]:
     low, high = found.interval or (None, None)
     numbers = (_percent(found.value), _percent(low), _percent(high))
     exact = (permutation.p, permutation.smallest) if permutation else (None, None)
-    values = (comparison.reference.spec, *numbers, *map(_format_p, (found.p, comparison.p, *exact)))
+    values = (comparison.reference.network, *numbers, *map(_format_p, (found.p, comparison.p, *exact)))
     wrong = (judged.only_a, judged.only_b, _format_p(judged.p)) if judged else (None, None, None)
     sampling = _percent(comparison.sampling.se if comparison.sampling else None)
     return dict(zip((*names, *images), (*values, *wrong, sampling), strict=True))

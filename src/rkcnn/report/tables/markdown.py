@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from rkcnn.escape import escape_markdown
+from rkcnn.report.claims.claims import JudgedClaim
 from rkcnn.report.claims.judge import list_verdicts
-from rkcnn.report.claims.verdict import JudgedClaim
 from rkcnn.report.costs import MEMORY_HEADS, NAMES, CostCheck, flops_rule
 from rkcnn.report.report import TableReport
 from rkcnn.report.results import ResultTable
@@ -24,7 +24,7 @@ def short_table(part: TableReport, specs: Collection[str] | None = None) -> str:
     shown = [
         text
         for text, row in zip(part.texts, part.results.rows, strict=True)
-        if (row.results or row.diverged) and (specs is None or row.spec in specs)
+        if (row.results or row.diverged) and (specs is None or row.network in specs)
     ]
     cells = [
         (_name(part, row), row.params.text, *map(_space, (row.printed, row.best, row.last)), row.seeds) for row in shown
@@ -97,7 +97,7 @@ def _costs(*checks: CostCheck) -> str:
 
 
 def _say_check(check: CostCheck) -> str:
-    other = f" (paper {check.printed})" if check.state in ("slip", "differs") else ""
+    other = f" (paper {check.printed})" if check.state in ("misprint", "differs") else ""
     return f"{NAMES[check.column]}: {check.state}{other}"
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from rkcnn.escape import escape_text
+from rkcnn.report.claims.claims import JudgedClaim
 from rkcnn.report.claims.judge import list_verdicts
-from rkcnn.report.claims.verdict import JudgedClaim
 from rkcnn.report.costs import CostCheck, footprint_of, format_footprint, is_measured, memory_heading
 from rkcnn.report.report import TableReport
 from rkcnn.report.tables.cells import is_filled
@@ -39,8 +39,8 @@ def memory_text(part: TableReport) -> str:
     start = "SMOKE " if results.preset == "smoke" else ""  # memory has no recipe, but smoke is marked everywhere
     lines = [(start + row.label, *row.memory) for row in part.texts]
     control = results.control
-    if control and control.spec not in {row.spec for row in results.rows}:
-        lines.append((start + control.spec, *format_footprint(footprint_of(control, control))))
+    if control and control.network not in {row.network for row in results.rows}:
+        lines.append((start + control.network, *format_footprint(footprint_of(control, control))))
     heading = f"{memory_heading(results)} (MiB)"
     return "".join(f"{line.rstrip()}\n" for line in (heading, *align((MEMORY, *lines))))
 
@@ -90,7 +90,7 @@ def _lines(part: TableReport) -> Iterator[str]:
 
 def _cost(check: CostCheck) -> tuple[str, str, str]:
     """Return the paper's cell, ours, and the result of the check if there was one."""
-    state = check.state if check.state in ("agrees", "slip", "differs") else ""
+    state = check.state if check.state in ("agrees", "misprint", "differs") else ""
     return check.printed or "-", "-" if check.counted is None else check.text, state
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rkcnn.error import InputError, how_to_install
-from rkcnn.reproduce.worker_process import count_cores
+from rkcnn.reproduce.worker import count_cores
 
 UMASK = "RKCNN_UMASK"  # environment variable of the tasks of a cluster that we start: the command's own umask, octal
 CONNECT_SECONDS = 5.0  # for a cluster to answer; Ray itself would try for two minutes and then end the process

@@ -16,11 +16,10 @@ from rkcnn.fit.checkpoint import REMEDY
 from rkcnn.record.result import Result
 from rkcnn.record.run import Run
 from rkcnn.record.run_state import find_state
-from rkcnn.reproduce.events import Event, failure, read_event
+from rkcnn.reproduce.events import Event, Retries, failure, read_event
 from rkcnn.reproduce.ray.cluster import join_cluster
 from rkcnn.reproduce.ray.task import Task, carry_out_task, images_to_values
 from rkcnn.reproduce.ray.transfer import Mailbox, pack_checkpoints, unpack_checkpoints, unpack_results
-from rkcnn.reproduce.retries import Retries
 from rkcnn.run.side_by_side import Execution
 
 TASK_CPUS = 1  # cores and threads of a task: small networks train fastest on one core

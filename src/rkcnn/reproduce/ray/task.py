@@ -25,8 +25,7 @@ from rkcnn.reproduce.ray.cluster import UMASK
 from rkcnn.reproduce.ray.transfer import Files, pack_checkpoints, pack_results, unpack_checkpoints
 from rkcnn.run.device import keep_freed_memory
 from rkcnn.run.job import Job
-from rkcnn.run.side_by_side import Execution, train_side_by_side
-from rkcnn.run.signals import Stopped
+from rkcnn.run.side_by_side import Execution, Stopped, train_side_by_side
 from rkcnn.run_folder import LOCK
 
 Values = dict[str, Any]  # numbers, text and arrays: no class of ours that the other side would have to import

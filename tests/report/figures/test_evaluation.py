@@ -1,4 +1,4 @@
-"""The confusion matrix shows mistakes, and holds up with any number of classes."""
+"""Figures of one evaluation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rkcnn.report.figures.confusion import draw_confusion
+from rkcnn.report.figures.evaluation import draw_confusion, draw_corruptions
 from rkcnn.report.figures.style import save_figure
 
 
@@ -50,3 +50,14 @@ def test_one_mistake_is_dark_among_many_images_alone() -> None:
     assert few.get_clim() == pytest.approx((0, 100 * 5 / 12))
     many = draw_confusion([[980, 20], [0, 1000]], ["a", "b"]).axes[0].images[0]
     assert many.get_clim() == (0, 2)
+
+
+def test_each_kind_is_a_line_from_the_clean_error_on() -> None:
+    figure = draw_corruptions(0.02, {"noise": (0.03, 0.05), "blur": (0.02, 0.5)}, "a $name")
+    (axes,) = figure.axes
+    clean, noise, blur = axes.lines
+    np.testing.assert_allclose(np.asarray(noise.get_ydata()), [2, 3, 5])
+    np.testing.assert_allclose(np.asarray(blur.get_ydata()), [2, 2, 50])
+    assert clean.get_label() == "clean: 2.00 %"
+    assert noise.get_marker() != blur.get_marker()
+    assert axes.get_title() == "a $name"

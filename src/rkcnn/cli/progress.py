@@ -1,29 +1,95 @@
-"""Shows runs while they train: the first lines, a progress bar or one line an epoch. Imported when a run starts."""
+"""Shows how far something is: things of a known number, a bench, and runs while they train.
+
+A line on a terminal is replaced by the next; a log has few lines. Imports no torch before a run starts.
+"""
 
 from __future__ import annotations
 
+import math
 import signal
 import time
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
-import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from rkcnn.cli.output import print_on
-from rkcnn.cli.run_summary import describe_finished, save_curves
+from rkcnn.cli.summary import describe_finished, save_curves
 from rkcnn.error import with_flags
-from rkcnn.record.result import Epoch, Result
-from rkcnn.run.job import Job
+from rkcnn.escape import escape_text
 from rkcnn.run.observer import Observer
 from rkcnn.use.progress import clock, count, percent
 
+if TYPE_CHECKING:
+    from rkcnn.record.result import Epoch, Result
+    from rkcnn.run.job import Job
+
+
 REFRESH = 0.2  # seconds between two updates: a step of a small network takes 1 ms
 WINDOW = 60.0  # seconds over which speed is measured, so that a slow start is forgotten
+
+
+class StatusLine:
+    """One line of text: on a terminal it replaces the line before it, in a log it follows it."""
+
+    def __init__(self, out: TextIO | None) -> None:
+        self._out = out
+        self._live = out is not None and out.isatty()
+        self._started = time.monotonic()
+        self._shown = -math.inf if self._live else self._started
+
+    def _write(self, text: str, now: float) -> None:
+        self._shown = now
+        print(f"\r{text}\033[K" if self._live else text, end="" if self._live else "\n", file=self._out, flush=True)
+
+    def clear(self) -> None:
+        """Remove the line from a terminal, before anything else is written."""
+        if self._live and self._shown > -math.inf:
+            print("\r\033[K", end="", file=self._out, flush=True)
+
+
+class CountProgress(StatusLine):
+    """Writes "120 of 5,000 pictures": five times a second to a terminal, where the line is replaced, else every 10 s.
+
+    Where the work takes less than a second, or less than 10 s in a log, nothing is written.
+    """
+
+    def __init__(self, out: TextIO | None, noun: str) -> None:
+        super().__init__(out)
+        self._noun = noun
+
+    def show(self, done: int, total: int) -> None:
+        """Say that so many are done."""
+        now = time.monotonic()
+        if self._out is None or now - self._started < 1 or now - self._shown < (0.2 if self._live else 10):
+            return
+        self._write(f"{done:,} of {total:,} {self._noun}", now)
+
+
+class BenchProgress(StatusLine):
+    """Writes "12 of 70, 1:20 left: ...": to a terminal at each turn, where the line is replaced, else every 10 s.
+
+    A log has a line for each contender that is prepared, which may take a minute where it is compiled.
+    """
+
+    _first_turn: float | None = None
+
+    def show(self, what: str, done: int | None, total: int) -> None:
+        """Say what is done next; `done` is None while contenders are prepared, whose time nobody knows."""
+        now = time.monotonic()
+        text = what
+        if done is not None:
+            if self._first_turn is None:
+                self._first_turn = now
+            left = f", {clock((now - self._first_turn) / done * (total - done))} left" if done else ""
+            text = f"{done} of {total}{left}: {what}"
+        if self._out is None or (not self._live and done is not None and now - self._shown < 10):
+            return
+        self._write(escape_text(text), now)
 
 
 class StoppingConsole(Console):
@@ -163,6 +229,8 @@ class RunProgress(Observer):
 
 def describe_job(job: Job) -> list[str]:
     """Return what will be trained: network, data, recipe, device."""
+    import torch
+
     trainer, recipe, device = job.trainer, job.run.recipe, job.trainer.device
     images, channels, height, width = job.train.pixels.shape
     test = job.predictor.images
@@ -173,7 +241,7 @@ def describe_job(job: Job) -> list[str]:
     purpose = "held out for validation" if job.run.held_out == "validation" else "to test on"
     origin = "" if job.train.verified else f", {job.train.origin}"
     return [
-        f"network   {job.run.spec}, {params:,} parameters",
+        f"network   {job.run.network}, {params:,} parameters",
         f"data      {job.run.data}: {images:,} images to train on, {len(test):,} {purpose}, "
         f"{len(job.train.classes)} classes, {height} x {width} x {channels}{origin}",
         f"recipe    {recipe}: {count(recipe.epochs, 'epoch')} of "

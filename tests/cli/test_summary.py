@@ -1,16 +1,47 @@
-"""A table in words, before and after it is trained."""
+"""Runs and tables in words."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from outcome import outcome
-from rkcnn.cli.table_summary import WARNINGS, describe_plan, describe_table, summarise_table
+from rkcnn.cli.summary import WARNINGS, describe_plan, describe_table, roughly, suggest_next, summarise_table
 from rkcnn.error import InputError
-from rkcnn.record.result import Result
+from rkcnn.record.result import Result, read_result
 from rkcnn.record.run import Run
 from rkcnn.record.run_state import BEGUN, NEW
 from rkcnn.record.tables import TABLES
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "seconds"),
+        (44, "seconds"),
+        (46, "1 minute"),
+        (100, "2 minutes"),
+        (1337, "20 minutes"),
+        (2600, "40 minutes"),
+        (2760, "1 hour"),
+        (4407, "1 hour"),
+        (9000, "2 hours"),
+        (12 * 3600, "10 hours"),
+        (20 * 3600, "1 day"),
+        (3.4 * 86400, "3 days"),
+        (1234 * 86400, "1,000 days"),
+    ],
+)
+def test_an_estimate_has_one_significant_digit(seconds: float, text: str) -> None:
+    assert roughly(seconds) == text
+
+
+def test_the_commands_that_use_the_network_are_suggested(trained: Path) -> None:
+    lines = list(suggest_next(read_result(trained / "result.json"), trained))
+    for line, command in zip(lines, ("evaluate", "predict", "runs"), strict=True):
+        assert f"rkcnn {command} " in line
 
 
 def runs(preset: str, rows: str, seeds: int) -> tuple[Run, ...]:

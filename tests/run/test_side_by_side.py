@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rkcnn.run.signals import stop_signals
+from rkcnn.run.side_by_side import stop_signals
 
 
 @pytest.fixture(autouse=True)

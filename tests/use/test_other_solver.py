@@ -9,7 +9,7 @@ from torch import Tensor
 from rkcnn.error import InputError
 from rkcnn.model.create import create_model
 from rkcnn.model.network import Network
-from rkcnn.model.other_solver import CountedSolver, SolverChoice, describe_solver, find_ode_periods, solve_by
+from rkcnn.use.other_solver import CountedSolver, SolverChoice, describe_solver, find_ode_periods, solve_by
 
 
 def build(name: str) -> Network:

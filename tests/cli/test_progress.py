@@ -1,4 +1,4 @@
-"""What is shown of a run while it trains: the first lines, images per second of training, time left."""
+"""Progress on a terminal and in a log."""
 
 from __future__ import annotations
 
@@ -11,14 +11,90 @@ import pytest
 import torch
 from rich.console import Console
 
+import rkcnn.cli.progress
 from fit.bench import digits
 from outcome import outcome
-from rkcnn.cli import run_progress
-from rkcnn.cli.run_progress import RunProgress, describe_job
+from rkcnn.cli.progress import BenchProgress, CountProgress, RunProgress, describe_job
 from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.run import Run
 from rkcnn.run.job import Job, start_job
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    return now
+
+
+def test_a_terminal_has_one_line_that_goes_away(clock: list[float]) -> None:
+    out = Terminal()
+    progress = CountProgress(out, "pictures")
+    for done, clock[0] in ((1, 0.5), (1500, 2.0), (1600, 2.1), (2000, 2.5)):
+        progress.show(done, 3000)
+    assert out.getvalue() == "\r1,500 of 3,000 pictures\033[K\r2,000 of 3,000 pictures\033[K"
+    progress.clear()
+    assert out.getvalue().endswith("\r\033[K")
+
+
+def test_a_log_has_a_line_now_and_then(clock: list[float]) -> None:
+    out = io.StringIO()
+    progress = CountProgress(out, "pictures")
+    for done, clock[0] in ((1, 2.0), (2, 5.0), (3, 13.0)):
+        progress.show(done, 3)
+    progress.clear()
+    assert out.getvalue() == "3 of 3 pictures\n"
+
+
+def test_short_work_and_nobody_to_read_it_say_nothing(clock: list[float]) -> None:
+    out = Terminal()
+    for progress in (CountProgress(out, "pictures"), CountProgress(None, "pictures")):
+        clock[0] += 0.9
+        progress.show(1, 2)
+        progress.clear()
+    assert out.getvalue() == ""
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    time = [100.0]
+    monkeypatch.setattr("rkcnn.cli.progress.time.monotonic", lambda: time[0])
+    return time
+
+
+def test_a_terminal_shows_each_turn_with_the_time_left(now: list[float]) -> None:
+    out = Terminal()
+    progress = BenchProgress(out)
+    progress.show("preparing a", None, 2)
+    now[0] = 150.0
+    progress.show("a", 0, 6)
+    now[0] = 160.0
+    progress.show("b", 1, 6)
+    progress.clear()
+    assert out.getvalue() == (
+        "\rpreparing a\033[K\r0 of 6: a\033[K\r1 of 6, 0:50 left: b\033[K\r\033[K"  # 10 s for one, five are left
+    )
+
+
+def test_a_log_has_what_is_prepared_and_then_a_line_every_ten_seconds(now: list[float]) -> None:
+    out = io.StringIO()
+    progress = BenchProgress(out)
+    progress.show("preparing a", None, 2)
+    for turn in range(1, 13):
+        now[0] += 1
+        progress.show("turn", turn, 20)
+    progress.clear()
+    assert out.getvalue().splitlines() == ["preparing a", "10 of 20, 0:09 left: turn"]
+
+
+def test_a_closed_stream_is_no_error() -> None:
+    BenchProgress(None).show("a", 1, 2)
 
 
 def job_of(folder: Path, **changes: str) -> Job:
@@ -51,7 +127,7 @@ def test_images_per_second_are_those_of_training_and_time_left_is_by_the_clock(
 ) -> None:
     """An epoch takes a second, half of it in its steps."""
     now = 100.0
-    monkeypatch.setattr(run_progress, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(rkcnn.cli.progress, "time", SimpleNamespace(monotonic=lambda: now))
     screen = io.StringIO()
     shown, job = RunProgress(Console(file=screen)), job_of(tmp_path, **changes)
     shown.run_started(job, "")
@@ -64,8 +140,8 @@ def test_images_per_second_are_those_of_training_and_time_left_is_by_the_clock(
 def test_a_run_that_has_ended_moves_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A finished trainer is at step 0 of the epoch after its last."""
     now = 100.0
-    monkeypatch.setattr(run_progress, "time", SimpleNamespace(monotonic=lambda: now))
-    monkeypatch.setattr(run_progress, "save_curves", lambda *_: ())
+    monkeypatch.setattr(rkcnn.cli.progress, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(rkcnn.cli.progress, "save_curves", lambda *_: ())
     shown, job = RunProgress(Console(file=io.StringIO(), force_terminal=True)), job_of(tmp_path)
     with shown:
         shown.run_started(job, "")
@@ -80,8 +156,8 @@ def test_a_run_that_has_ended_moves_no_more(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_run_that_diverged_moves_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr(run_progress, "time", SimpleNamespace(monotonic=lambda: now))
-    monkeypatch.setattr(run_progress, "save_curves", lambda *_: ())
+    monkeypatch.setattr(rkcnn.cli.progress, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(rkcnn.cli.progress, "save_curves", lambda *_: ())
     shown, job = RunProgress(Console(file=io.StringIO(), force_terminal=True)), job_of(tmp_path)
     with shown:
         shown.run_started(job, "")
@@ -94,7 +170,7 @@ def test_a_run_that_diverged_moves_no_more(tmp_path: Path, monkeypatch: pytest.M
 
 def test_images_per_second_within_an_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr(run_progress, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(rkcnn.cli.progress, "time", SimpleNamespace(monotonic=lambda: now))
     screen = io.StringIO()
     shown, job = RunProgress(Console(file=screen)), job_of(tmp_path)
     job.trainer.epoch = 1
