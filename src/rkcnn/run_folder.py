@@ -50,7 +50,8 @@ def find_incomplete_files(folder: Path) -> list[Path]:
 def find_begun_folders(top: Path) -> list[Path]:
     """Return every folder below `top` that holds a checkpoint and no result, sorted by name."""
     folders = sorted({path.parent for path in top.rglob(f"{_CHECKPOINT}*.json")})
-    return [folder for folder in folders if not (folder / RESULT).exists()]
+    # a link to nothing in the result's place is a damaged result
+    return [folder for folder in folders if not os.path.lexists(folder / RESULT)]
 
 
 def find_named(top: Path, name: str) -> list[Path]:

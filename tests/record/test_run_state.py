@@ -55,6 +55,18 @@ def test_a_result_of_another_recipe_is_not_this_runs(tmp_path: Path) -> None:
         find_state(run, tmp_path)
 
 
+@pytest.mark.parametrize("target", ["nothing", "result.json"])
+def test_a_result_that_is_a_link_to_nothing_is_not_a_new_run(tmp_path: Path, target: str) -> None:
+    """Found by the fuzz harness: `reproduce --plan` would have counted the run as new, without a word."""
+    run = outcome().run
+    folder = tmp_path / run.folder
+    keep(folder, 1)
+    (folder / "result.json").symlink_to(target)
+    with pytest.raises(InputError, match=r"result\.json: can't be read"):
+        find_state(run, tmp_path)
+    assert list(find_begun_runs(tmp_path)) == []  # it is listed among the results, as one that can't be read
+
+
 def test_the_newest_tells_how_far_it_came(tmp_path: Path) -> None:
     keep(tmp_path / "b", 1)
     keep(tmp_path / "b", 2, 7)

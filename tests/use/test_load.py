@@ -85,6 +85,15 @@ def test_the_name_of_a_network_leads_on(tmp_path: Path) -> None:
         load(tmp_path / "model.onnx")
 
 
+def test_a_result_that_is_a_link_to_nothing_is_named(trained: TrainingResult, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(trained.folder, folder)
+    (folder / "result.json").unlink()
+    (folder / "result.json").symlink_to("nothing")
+    with pytest.raises(InputError, match=r"result\.json: can't be read \(it is a link"):
+        load(folder / "weights.safetensors")
+
+
 def test_what_holds_no_network_gets_one_sentence(trained: TrainingResult, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none doesn't exist; give the folder of a finished run"):
         load(tmp_path / "none")

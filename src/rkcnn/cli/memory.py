@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rkcnn.cli.output import print_error, print_line
+from rkcnn.disk import MissingFile
 from rkcnn.error import InputError
 from rkcnn.record.memory import Memory, memory_path, read_memory
 
@@ -87,10 +88,12 @@ def _find_current(path: Path, gpu: Gpu | None) -> Memory | None:
     """Return the record if this code has made it with the same versions on that kind of GPU."""
     from rkcnn.record.source import MEMORY_MODULE, source_hash
 
-    if gpu is None or not path.exists():
+    if gpu is None:
         return None
     try:
         record = read_memory(path)
+    except MissingFile:
+        return None
     except InputError as error:  # it is measured again
         print_error(str(error))
         return None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from rkcnn.disk import open_file
+from rkcnn.disk import MissingFile, open_file
 from rkcnn.error import InputError
 from rkcnn.json_file import LONG, read_json
 from rkcnn.record.result import Epoch, Result, find_results, read_progress, read_result
@@ -38,7 +39,7 @@ def find_state(run: Run, out: Path, store: Path | None = None) -> Result | str:
     folder = out / run.folder
     path = folder / RESULT
     try:
-        if path.exists():
+        with suppress(MissingFile):
             result = read_result(path)
             if result.run != run:
                 raise InputError(f"{path} is of another run, made by {result.run.recipe}; move it away")

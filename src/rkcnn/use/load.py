@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rkcnn.disk import MissingFile
 from rkcnn.error import InputError
 from rkcnn.evaluation.weights import NetworkDescription, read_weights
 from rkcnn.model.families import find_original
@@ -182,7 +184,9 @@ def find_weights(path: Path) -> tuple[Path, Result | None]:
     folder = path if path.is_dir() else path.parent
     if path.is_dir() and (folder / HUB_WEIGHTS).exists():
         path = folder / HUB_WEIGHTS
-    result = read_result(folder / RESULT) if (folder / RESULT).exists() else None
+    result = None
+    with suppress(MissingFile):
+        result = read_result(folder / RESULT)
     if not path.is_dir():
         if not path.exists():
             if _is_network(str(path)):
