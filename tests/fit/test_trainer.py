@@ -37,6 +37,33 @@ def test_a_step_by_hand() -> None:
     assert (0 <= wrong <= 16, seen) == (True, 16)
 
 
+def test_a_step_with_cutmix_by_hand() -> None:
+    """The loss of each label counts by its share of the image's area; the answer is the label with the larger share."""
+    run = trainer(recipe=replace(RECIPE, cutmix=1.0))
+    batch = run.batches.at(0, 0)
+    assert batch.mix is not None
+    own, other = (F.one_hot(labels, 10).double() for labels in (batch.labels, batch.mix.labels))
+    target = own * (1 - batch.mix.share[:, None]) + other * batch.mix.share[:, None]
+    logits = run.network.train()(batch.pixels).detach().double()
+    loss = -(target * logits.log_softmax(1)).sum(1).mean()
+    same = trainer(recipe=run.recipe)
+    same.begin_epoch()
+    steps(same, 1)
+    mean, wrong, seen, _ = same.totals.tolist()
+    assert mean / seen == pytest.approx(float(loss), rel=1e-5)
+    assert wrong == (logits.argmax(1) != target.argmax(1)).sum()
+
+
+def test_norms_and_biases_need_not_decay() -> None:
+    run = trainer(recipe=replace(RECIPE, weight_decay=0.5, decay_norms=False))
+    plain = trainer(recipe=replace(RECIPE, weight_decay=0.0))
+    for each in (run, plain):
+        each.begin_epoch()
+        steps(each, 1)
+    for (name, p), q in zip(run.network.named_parameters(), plain.network.parameters(), strict=True):
+        assert torch.equal(p, q) == (p.dim() == 1), name
+
+
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_the_same_seed_trains_the_same_weights_whatever_else_draws(dropout: float) -> None:
     recipe = replace(RECIPE, dropout=dropout)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-ORDER, TOP, LEFT, FLIP, HOLE_TOP, HOLE_LEFT = range(6)  # the streams, one for each thing that is chosen at random
+# the streams, one for each thing that is chosen at random
+ORDER, TOP, LEFT, FLIP, HOLE_TOP, HOLE_LEFT, PARTNER, IS_MIXED, AREA, CENTRE_ROW, CENTRE_COLUMN = range(11)
 
 _GOLDEN = (
     -0x61C8864680B583EB
@@ -21,6 +22,11 @@ def random_integers(seed: int, epoch: int, stream: int, positions: Tensor) -> Te
     for word in key:
         state = _mix(state + word + _GOLDEN)
     return _mix(positions * _GOLDEN + state.to(positions.device)) & 0x7FFF_FFFF_FFFF_FFFF
+
+
+def random_fractions(seed: int, epoch: int, stream: int, positions: Tensor) -> Tensor:
+    """Return a float64 from 0 to 1, without 1, for each position (N,): 53 bits of its random integer."""
+    return (random_integers(seed, epoch, stream, positions) >> 10).double() / 2**53
 
 
 def permutation(seed: int, epoch: int, count: int, device: torch.device) -> Tensor:

@@ -45,7 +45,7 @@ class Trainer:
             images,
             recipe.batch,
             seed,
-            augmentation=Augmentation(recipe.padding, recipe.flip, recipe.cutout),
+            augmentation=Augmentation(recipe.padding, recipe.flip, recipe.cutout, recipe.cutmix),
             drop_last=recipe.drop_last,
             rank=self.ranks.rank,
             world=self.ranks.world,
@@ -58,7 +58,10 @@ class Trainer:
         self.model = self.ranks.wrap(self.network, recipe.sync_norm)
         self.loss: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = self.forward  # or its compiled form
         self.class_weights = _weigh_classes(images).to(device) if recipe.weigh_classes else None
-        self.sgd = SGD(self.trained.values(), recipe.momentum, recipe.nesterov, recipe.weight_decay)
+        decayed = [
+            recipe.decay_norms or p.dim() > 1 for p in self.trained.values()
+        ]  # norms and biases have one dimension
+        self.sgd = SGD(self.trained.values(), recipe.momentum, recipe.nesterov, recipe.weight_decay, decayed)
         self.averaged = [p.detach().clone() for p in self.trained.values()] if recipe.ema_decay else []
         self.epoch = self.step = 0
         self.seconds = 0.0  # of training steps in this epoch so far
@@ -109,17 +112,30 @@ class Trainer:
         pixels = batch.pixels.contiguous(memory_format=self.layout)
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.recipe.precision == "bf16"):
             logits = self.model(pixels)
-        losses = F.cross_entropy(
-            logits.float(),
-            batch.labels,
-            self.class_weights,
-            reduction="sum",
-            label_smoothing=self.recipe.label_smoothing,
-        )
+        labels = batch.labels
+        if batch.mix is None:
+            losses = self._sum_losses(logits.float(), labels)
+        else:
+            others, share = batch.mix
+            losses = self._sum_losses(logits.float(), labels, 1 - share) + self._sum_losses(
+                logits.float(), others, share
+            )
+            labels = torch.where(share > 0.5, others, labels)
         with torch.no_grad():
-            wrong = (logits.argmax(1) != batch.labels).sum()
+            wrong = (logits.argmax(1) != labels).sum()
             facts = torch.stack([losses.double(), wrong.double(), torch.full_like(wrong, len(indices)).double()])
         return losses, facts
+
+    def _sum_losses(self, logits: Tensor, labels: Tensor, shares: Tensor | None = None) -> Tensor:
+        """Return the sum of the images' losses, each times the share of the image that its label has."""
+        losses = F.cross_entropy(
+            logits,
+            labels,
+            self.class_weights,
+            reduction="sum" if shares is None else "none",
+            label_smoothing=self.recipe.label_smoothing,
+        )
+        return losses if shares is None else (losses * shares).sum()
 
     def learn(self, indices: Tensor, choices: Tensor) -> None:
         """Take one step on the images, augmented by `choices`: the only code that trains, whatever engine runs it."""
