@@ -69,7 +69,7 @@ PAPER = {"mnist": Augmentation(padding=4), "cifar": Augmentation(padding=4, flip
 
 def reference(augmentation: Augmentation, picture: Tensor, choices: list[int], images: Images) -> Tensor:
     """One picture, the way RandomCrop, RandomHorizontalFlip and Normalize define it, in plain numpy."""
-    top, left, flip, hole_top, hole_left = choices
+    top, left, flip, hole_top, hole_left = choices[:5]
     channels, height, width = picture.shape
     p = augmentation.padding
     padded = np.zeros((channels, height + 2 * p, width + 2 * p), np.uint8)
@@ -181,3 +181,51 @@ def test_the_layout_in_memory_makes_no_difference() -> None:
     pixels = images.pixels.contiguous(memory_format=torch.channels_last)
     batch = augmentation.apply(pixels, choices, *images.normalisation())
     assert torch.equal(batch, apply(augmentation, images, choices))
+
+
+@given(
+    st.builds(Augmentation, st.integers(0, 5), st.booleans(), st.integers(0, 9), st.sampled_from([0.3, 1.0])),
+    st.integers(1, 9),
+    st.integers(1, 9),
+    st.integers(0, 2**62),
+)
+@settings(deadline=None, max_examples=100)
+def test_cutmix_equals_the_reference(augmentation: Augmentation, height: int, width: int, seed: int) -> None:
+    """Both images are cropped and flipped alike, the rectangle is taken from the other, and the square comes last."""
+    images = made(3, height, width)
+    order = torch.arange(7).flip(0)
+    choices = augmentation.choose(seed, 3, torch.arange(7), height, width)
+    pixels = torch.cat([images.pixels, images.pixels[order]])
+    batch = augmentation.apply(pixels, choices, *images.normalisation())
+    shares = augmentation.share_of_other(choices, height, width)
+    whole = Augmentation(augmentation.padding, augmentation.flip)
+    for number, (numbers, result) in enumerate(zip(choices.tolist(), batch, strict=True)):
+        own, other = (reference(whole, images.pixels[n], numbers, images) for n in (number, int(order[number])))
+        top, bottom, left, right = numbers[5:]
+        assert 0 <= top <= bottom <= height
+        assert 0 <= left <= right <= width
+        assert float(shares[number]) == pytest.approx((bottom - top) * (right - left) / (height * width))
+        own[:, top:bottom, left:right] = other[:, top:bottom, left:right]
+        for y in range(height):
+            for x in range(width):
+                if 0 <= y - numbers[3] < augmentation.cutout and 0 <= x - numbers[4] < augmentation.cutout:
+                    own[:, y, x] = reference(whole, torch.zeros_like(images.pixels[0]), numbers, images)[:, y, x]
+        assert torch.equal(result, own)
+
+
+def test_cutmix_mixes_as_often_and_as_much_as_it_should() -> None:
+    """The share is uniform from 0 to 1, less what crosses the edge.
+
+    A side sqrt(u) whose centre is uniform keeps sqrt(u) - u / 4 of itself inside, so the mean area is the integral of
+    (sqrt(u) - u / 4)^2 = 1/2 - 1/5 + 1/48 = 0.3208.
+    """
+    augmentation = Augmentation(cutmix=0.5)
+    shares = augmentation.share_of_other(augmentation.choose(0, 0, torch.arange(40_000), 320, 320), 320, 320)
+    assert float((shares > 0).float().mean()) == pytest.approx(0.5, abs=0.01)
+    assert float(shares[shares > 0].mean()) == pytest.approx(0.3208, abs=0.01)
+
+
+@pytest.mark.parametrize("probability", [-0.1, 1.1, float("nan")])
+def test_cutmix_that_is_no_probability(probability: float) -> None:
+    with pytest.raises(InputError, match="from 0 to 1"):
+        Augmentation(cutmix=probability)

@@ -19,6 +19,7 @@ from rkcnn.data.load import load_data_set
 from rkcnn.error import InputError
 
 AUGMENTATION = Augmentation(padding=2, flip=True, cutout=3)
+CUTMIX = Augmentation(padding=2, flip=True, cutmix=0.5)
 
 
 def some(count: int) -> Images:
@@ -50,20 +51,31 @@ def test_an_epoch_shows_every_image_once(seed: int, epoch: int, size: int, drop_
         assert torch.cat(seen).sort().values.tolist() == list(range(101))
 
 
-@given(st.integers(0, 2**40), st.integers(0, 5), st.integers(1, 5), st.integers(1, 8), st.booleans())
+@given(
+    st.integers(0, 2**40),
+    st.integers(0, 5),
+    st.integers(1, 5),
+    st.integers(1, 8),
+    st.booleans(),
+    st.sampled_from([AUGMENTATION, CUTMIX]),
+)
 @settings(deadline=None, max_examples=50)
 def test_all_ranks_together_see_the_pixels_of_one(
-    seed: int, epoch: int, world: int, each: int, drop_last: bool
+    seed: int, epoch: int, world: int, each: int, drop_last: bool, augmentation: Augmentation
 ) -> None:
     def make(rank: int, ranks: int) -> Batches:
         size = world * each
-        return Batches(DIGITS, size, seed, augmentation=AUGMENTATION, drop_last=drop_last, rank=rank, world=ranks)
+        return Batches(DIGITS, size, seed, augmentation=augmentation, drop_last=drop_last, rank=rank, world=ranks)
 
     ranks = [make(rank, world) for rank in range(world)]
     for step, whole in enumerate(make(0, 1).epoch(epoch)):
         shares = [rank.at(epoch, step) for rank in ranks]
         assert torch.equal(torch.cat([share.pixels for share in shares]), whole.pixels)
         assert torch.equal(torch.cat([share.labels for share in shares]), whole.labels)
+        if whole.mix is not None:
+            mixes = [share.mix for share in shares if share.mix is not None]
+            assert torch.equal(torch.cat([mix.labels for mix in mixes]), whole.mix.labels)
+            assert torch.equal(torch.cat([mix.share for mix in mixes]), whole.mix.share)
 
 
 @given(st.integers(0, 2**40), st.integers(0, 5), st.data())
@@ -86,6 +98,23 @@ def test_draws_depend_on_the_position_not_on_the_batch_size() -> None:
         for size in (7, 40)
     )
     assert torch.equal(small, large)
+
+
+def test_cutmix_says_which_image_its_rectangle_comes_from() -> None:
+    """Without other changes every pixel is the image's own, or in the rectangle the other image's."""
+    batches = Batches(DIGITS, 101, 3, augmentation=Augmentation(cutmix=1.0))
+    indices, choices = batches.plan(2, 0)
+    batch = batches.at(2, 0)
+    shift, scale = DIGITS.normalisation()
+    assert batch.mix is not None
+    assert indices[:, 0].sort().values.tolist() == list(range(101))
+    assert torch.equal(batch.mix.labels, DIGITS.labels[indices[:, 1]])
+    for pixels, (own, other), (top, bottom, left, right) in zip(
+        batch.pixels, indices.tolist(), choices[:, 5:].tolist(), strict=True
+    ):
+        expected = DIGITS.pixels[own].clone()
+        expected[:, top:bottom, left:right] = DIGITS.pixels[other][:, top:bottom, left:right]
+        assert torch.equal(pixels, (expected.float() - shift) * scale)
 
 
 def test_epochs_and_seeds_differ() -> None:

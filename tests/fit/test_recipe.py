@@ -24,10 +24,11 @@ PLAIN = {
     "momentum": 0.9,
     "label_smoothing": 0.0,
     "cutout": 0,
+    "decay_norms": True,
     "ema_decay": 0.0,
     "precision": "fp32",
 }
-NOT_THE_PAPERS = ("recompute_norms", "weigh_classes", "head_only", "initial_weights")
+NOT_THE_PAPERS = ("recompute_norms", "weigh_classes", "head_only", "cutmix", "initial_weights")
 PAPER: dict[str, dict[str, Any]] = {
     "paper-mnist": {
         **PLAIN,

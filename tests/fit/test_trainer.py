@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -38,6 +39,22 @@ def steps(run: Trainer, count: int) -> None:
         run.step += 1
 
 
+def test_the_decay_acts_on_the_parameters_that_it_is_asked_for() -> None:
+    torch.manual_seed(0)
+    ours = [torch.randn(3, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+    theirs = [p.detach().clone().requires_grad_() for p in ours]
+    groups: list[dict[str, Any]] = [{"params": [theirs[0], theirs[2]]}, {"params": [theirs[1]], "weight_decay": 0.0}]
+    optimiser = torch.optim.SGD(groups, lr=0.3, momentum=0.9, weight_decay=0.1)
+    mine = SGD(ours, 0.9, False, 0.1, [True, False, True])
+    for _ in range(3):
+        for p in (*ours, *theirs):
+            p.grad = p.detach().sin()
+        optimiser.step()
+        mine.step(torch.tensor(0.3, dtype=torch.float64))
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)
+
+
 def test_a_step_by_hand() -> None:
     """p <- p - lr (g + decay p) for the first step, with the mean loss of the batch."""
     run = trainer(recipe=replace(RECIPE, weight_decay=0.01, label_smoothing=0.1))
@@ -54,6 +71,33 @@ def test_a_step_by_hand() -> None:
     assert good == 1
     assert mean / 16 == pytest.approx(float(loss.detach()), rel=1e-5)
     assert (0 <= wrong <= 16, seen) == (True, 16)
+
+
+def test_a_step_with_cutmix_by_hand() -> None:
+    """The loss of each label counts by its share of the image's area; the answer is the label with the larger share."""
+    run = trainer(recipe=replace(RECIPE, cutmix=1.0))
+    batch = run.batches.at(0, 0)
+    assert batch.mix is not None
+    own, other = (F.one_hot(labels, 10).double() for labels in (batch.labels, batch.mix.labels))
+    target = own * (1 - batch.mix.share[:, None]) + other * batch.mix.share[:, None]
+    logits = run.network.train()(batch.pixels).detach().double()
+    loss = -(target * logits.log_softmax(1)).sum(1).mean()
+    same = trainer(recipe=run.recipe)
+    same.begin_epoch()
+    steps(same, 1)
+    mean, wrong, seen, _ = same.totals.tolist()
+    assert mean / seen == pytest.approx(float(loss), rel=1e-5)
+    assert wrong == (logits.argmax(1) != target.argmax(1)).sum()
+
+
+def test_norms_and_biases_need_not_decay() -> None:
+    run = trainer(recipe=replace(RECIPE, weight_decay=0.5, decay_norms=False))
+    plain = trainer(recipe=replace(RECIPE, weight_decay=0.0))
+    for each in (run, plain):
+        each.begin_epoch()
+        steps(each, 1)
+    for (name, p), q in zip(run.network.named_parameters(), plain.network.parameters(), strict=True):
+        assert torch.equal(p, q) == (p.dim() == 1), name
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])

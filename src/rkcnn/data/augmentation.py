@@ -1,4 +1,4 @@
-"""Random choices of training as a pure function, and what they change in images: crop, flip and cutout.
+"""Random choices of training as a pure function, and what they change in images: crop, flip, CutMix and cutout.
 
 A choice is a 64-bit hash of (seed, epoch, stream, position), the same on every device.
 """
@@ -13,7 +13,8 @@ from torch.nn.functional import pad
 
 from rkcnn.error import InputError
 
-ORDER, TOP, LEFT, FLIP, HOLE_TOP, HOLE_LEFT = range(6)  # the streams, one for each thing that is chosen at random
+# the streams, one for each thing that is chosen at random
+ORDER, TOP, LEFT, FLIP, HOLE_TOP, HOLE_LEFT, PARTNER, IS_MIXED, AREA, CENTRE_ROW, CENTRE_COLUMN = range(11)
 
 _GOLDEN = (
     -0x61C8864680B583EB
@@ -29,6 +30,11 @@ def random_integers(seed: int, epoch: int, stream: int, positions: Tensor) -> Te
     for word in key:
         state = _mix(state + word + _GOLDEN)
     return _mix(positions * _GOLDEN + state.to(positions.device)) & 0x7FFF_FFFF_FFFF_FFFF
+
+
+def random_fractions(seed: int, epoch: int, stream: int, positions: Tensor) -> Tensor:
+    """Return a float64 from 0 to 1, without 1, for each position (N,): 53 bits of its random integer."""
+    return (random_integers(seed, epoch, stream, positions) >> 10).double() / 2**53
 
 
 def permutation(seed: int, epoch: int, count: int, device: torch.device) -> Tensor:
@@ -49,23 +55,27 @@ def _shift(z: Tensor, bits: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Augmentation:
-    """Which changes are made, in this order: a random crop of the padded image, a flip, a black square."""
+    """Which changes are made, in this order: a random crop of the padded image, a flip, CutMix, a black square."""
 
     padding: int = 0  # black pixels on each side before an image of the same size is cropped
     flip: bool = False  # left to right, with probability 1/2
     cutout: int = 0  # side of the square in pixels; its centre is anywhere in the image, so that it may cross the edge
+    cutmix: float = 0.0  # probability that a rectangle of an image comes from another image (Yun et al. 2019)
 
     def __post_init__(self) -> None:
         if self.padding < 0 or self.cutout < 0:
             raise InputError(f"padding {self.padding} and cutout {self.cutout} must be 0 pixels or more")
         if not isinstance(self.flip, bool):
             raise InputError(f"flip {self.flip!r} must be True or False")
+        if not 0 <= self.cutmix <= 1:
+            raise InputError(f"cutmix {self.cutmix} must be a probability, from 0 to 1")
 
     def choose(self, seed: int, epoch: int, positions: Tensor, height: int, width: int) -> Tensor:
-        """Return the random choices for the images at these positions of the epoch, int64 (N, 5).
+        """Return the random choices for the images at these positions of the epoch, int64 (N, 5); with CutMix (N, 9).
 
-        The columns are the top and left of the crop, whether to flip, and the top and left of the square. Each is a
-        function of (seed, epoch, position).
+        The columns are the top and left of the crop, whether to flip, the top and left of the square, and with CutMix
+        the top, bottom, left and right of the rectangle, bottom and right not included. Each is a function of (seed,
+        epoch, position).
         """
         half = self.cutout // 2
         columns = (
@@ -80,26 +90,53 @@ class Augmentation:
             if count > 1:
                 choices[:, number] = random_integers(seed, epoch, stream, positions) % count
             choices[:, number] -= less
-        return choices
+        return (
+            torch.cat([choices, self._choose_rectangles(seed, epoch, positions, (height, width))], 1)
+            if self.cutmix
+            else choices
+        )
+
+    def _choose_rectangles(self, seed: int, epoch: int, positions: Tensor, size: tuple[int, int]) -> Tensor:
+        """Return the top, bottom, left and right (N, 4) of a rectangle in each image.
+
+        Its area is a random share of the image's, its sides are in the image's proportion, its centre is any pixel, and
+        what crosses the edge is cut off. It is empty with probability 1 - cutmix.
+        """
+        is_mixed = random_fractions(seed, epoch, IS_MIXED, positions) < self.cutmix
+        side = random_fractions(seed, epoch, AREA, positions).sqrt() * is_mixed
+        columns = []
+        for length, stream in zip(size, (CENTRE_ROW, CENTRE_COLUMN), strict=True):
+            extent = (side * length).long()
+            first = random_integers(seed, epoch, stream, positions) % length - extent // 2
+            columns += [first.clamp(0, length), (first + extent).clamp(0, length)]
+        return torch.stack(columns, 1)
+
+    def share_of_other(self, choices: Tensor, height: int, width: int) -> Tensor:
+        """Return the share of each image's area that comes from another image, float32 (B,)."""
+        top, bottom, left, right = choices[:, 5:].unbind(1)
+        return ((bottom - top) * (right - left)).float() / (height * width)
 
     def apply(self, pixels: Tensor, choices: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
-        """Change and normalise a batch: uint8 (B, C, H, W) and its choices (B, 5) in, float32 (B, C, H, W) out.
+        """Change and normalise a batch: uint8 (B, C, H, W) and its choices in, float32 (B, C, H, W) out.
 
-        `shift` and `scale` (C, 1, 1) are those of `Images.normalisation`. Shapes are static and no branch depends on a
-        value, so torch.compile and CUDA graphs can include it.
+        With CutMix there are 2 B images: B, and behind them the other image of each, which is cropped and flipped in
+        the same way. `shift` and `scale` (C, 1, 1) are those of `Images.normalisation`. Shapes are static and no branch
+        depends on a value, so torch.compile and CUDA graphs can include it.
         """
-        top, left, flip, hole_top, hole_left = choices.unbind(1)  # (B,) each
+        top, left, flip = choices[:, :3].repeat(1 + bool(self.cutmix), 1).unbind(1)  # (B,) each
         if self.padding:
             pixels = _crop(pixels, self.padding, top, left)
         if self.flip:
             # a ^ (a ^ b) is b: the mirror image where `chosen` is 255; torch.where takes 5 times as long
             chosen = (flip * 255).to(torch.uint8).view(-1, 1, 1, 1)
             pixels = pixels.flip(3).bitwise_xor_(pixels).bitwise_and_(chosen).bitwise_xor_(pixels)
+        if self.cutmix:
+            pixels, others = pixels.chunk(2)
+            pixels = torch.where(_rectangle(pixels, *choices[:, 5:].unbind(1)), others, pixels)
         if self.cutout:
-            rows, columns = (torch.arange(size, device=pixels.device) for size in pixels.shape[2:])
-            in_rows = _within(rows, hole_top, self.cutout)  # (B, H)
-            in_columns = _within(columns, hole_left, self.cutout)  # (B, W)
-            pixels = pixels * ~(in_rows[:, None, :, None] & in_columns[:, None, None, :])
+            hole_top, hole_left = choices[:, 3:5].unbind(1)
+            hole = _rectangle(pixels, hole_top, hole_top + self.cutout, hole_left, hole_left + self.cutout)
+            pixels = pixels * ~hole
         return pixels.float().sub_(shift).mul_(scale)
 
 
@@ -123,5 +160,9 @@ def _crop(pixels: Tensor, padding: int, top: Tensor, left: Tensor) -> Tensor:
     return padded.reshape(-1).unfold(0, width, 1).index_select(0, starts.view(-1)).view(pixels.shape)
 
 
-def _within(positions: Tensor, start: Tensor, length: int) -> Tensor:
-    return (positions >= start[:, None]) & (positions < start[:, None] + length)
+def _rectangle(pixels: Tensor, top: Tensor, bottom: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """Return whether each pixel is in its image's rectangle, bool (B, 1, H, W); bottom and right are not included."""
+    rows, columns = (torch.arange(size, device=pixels.device) for size in pixels.shape[2:])
+    in_rows = (rows >= top[:, None]) & (rows < bottom[:, None])  # (B, H)
+    in_columns = (columns >= left[:, None]) & (columns < right[:, None])  # (B, W)
+    return in_rows[:, None, :, None] & in_columns[:, None, None, :]

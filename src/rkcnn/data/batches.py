@@ -8,11 +8,18 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rkcnn.data.augmentation import NONE, Augmentation, permutation
+from rkcnn.data.augmentation import NONE, PARTNER, Augmentation, permutation, random_integers
 from rkcnn.data.images import Images
 from rkcnn.error import InputError
 
 DEVICE_SHARE = 0.5  # of the device's memory that pixels may take
+
+
+class Mix(NamedTuple):
+    """What CutMix took from other images."""
+
+    labels: Tensor  # int64 (B,), of the other images
+    share: Tensor  # float32 (B,), of each image's area
 
 
 class Batch(NamedTuple):
@@ -20,13 +27,14 @@ class Batch(NamedTuple):
 
     pixels: Tensor  # float32 (B, C, H, W), normalised
     labels: Tensor  # int64 (B,)
+    mix: Mix | None = None  # with CutMix
 
 
 class Batches:
     """The batches of `images`, each of `size` images for all ranks together.
 
-    The order of epoch n is a function of (seed, n), the crop, flip and cutout of an image a function of (seed, n, its
-    position in the epoch). Rank r of `world` gets its consecutive share of each batch, so that all ranks together see
+    The order of epoch n is a function of (seed, n), what is changed in an image a function of (seed, n, its position in
+    the epoch). Rank r of `world` gets its consecutive share of each batch, so that all ranks together see
     the pixels that one would. There is no other state: `epoch(n, start=k)` continues from step k exactly.
 
     `device_share` is the share of the device's memory that the pixels may take. A larger set stays in the memory of the
@@ -65,7 +73,9 @@ class Batches:
         self._pixels = images.pixels if self.streamed else images.pixels.to(self.device)
         self._labels = images.labels.to(self.device)
         self._shift, self._scale = (tensor.to(self.device) for tensor in images.normalisation())
-        self._last: tuple[int, Tensor, Tensor] | None = None  # the last epoch, its order (N,) and its choices (N, 5)
+        self._last: tuple[int, Tensor, Tensor] | None = (
+            None  # the last epoch, its order and its choices, of N rows each
+        )
         self._buffers: list[tuple[Tensor, torch.cuda.Event]] = []  # of a streamed set, and when each is free again
         self._gather: Callable[[Tensor], Tensor] = self._gather_from_host
         if self.streamed:  # only here: naming the compiler imports it, which takes a second
@@ -87,9 +97,10 @@ class Batches:
         return self.make(*self.plan(epoch, step))
 
     def plan(self, epoch: int, step: int) -> tuple[Tensor, Tensor]:
-        """Return the indices (B,) of the images that this rank gets at this step, and their random choices (B, 5).
+        """Return the indices (B,) of the images that this rank gets at this step, and their random choices.
 
-        Both are on the device, except that the indices of a streamed set are on the host, which gathers the pixels.
+        With CutMix the indices are (B, 2): those of the images, and of another image for each. Both are on the device,
+        except that the indices of a streamed set are on the host, which gathers the pixels.
         """
         if not 0 <= step < len(self):
             raise InputError(f"step {step} is not in an epoch of {len(self)} steps")
@@ -112,6 +123,9 @@ class Batches:
             count, _, height, width = self.images.pixels.shape
             positions = torch.arange(count, device=self.device)
             order = permutation(self.seed, epoch, count, self.device) if self.shuffle else positions
+            if self.augmentation.cutmix:
+                others = random_integers(self.seed, epoch, PARTNER, positions) % count
+                order = torch.stack([order, others], 1)
             if self.streamed:
                 order = order.cpu()  # once, because asking the device at each step would wait for its work
             self._last = epoch, order, self.augmentation.choose(self.seed, epoch, positions, height, width)
@@ -123,11 +137,14 @@ class Batches:
         This is tensor code that torch.compile and CUDA graphs can include. Only for a streamed set the pixels are first
         gathered on the host, which isn't compiled and can't be part of a graph.
         """
-        pixels = self._gather(indices) if self.streamed else self._pixels.index_select(0, indices)
-        return Batch(
-            self.augmentation.apply(pixels, choices, self._shift, self._scale),
-            self._labels.index_select(0, indices.to(self.device, non_blocking=True)),
-        )
+        chosen = indices.t().reshape(-1)  # with CutMix the images, and behind them the other ones
+        pixels = self._gather(chosen) if self.streamed else self._pixels.index_select(0, chosen)
+        labels = self._labels.index_select(0, chosen.to(self.device, non_blocking=True))
+        changed = self.augmentation.apply(pixels, choices, self._shift, self._scale)
+        if not self.augmentation.cutmix:
+            return Batch(changed, labels)
+        own, others = labels.chunk(2)
+        return Batch(changed, own, Mix(others, self.augmentation.share_of_other(choices, *changed.shape[2:])))
 
     def _gather_from_host(self, indices: Tensor) -> Tensor:
         """Copy pixels from the host through two pinned buffers in turn, so that it needn't wait for the device."""

@@ -43,8 +43,8 @@ def recomputed_norms(trainer: Trainer) -> Iterator[None]:
 def _recompute(trainer: Trainer, norms: list[nn.BatchNorm2d]) -> None:
     network, images = trainer.network, trainer.batches.images
     chosen = images.choose(MOST_IMAGES) if len(images) > MOST_IMAGES else images
-    batch = -(-len(chosen) // -(-len(chosen) // BATCH))  # of nearly equal size
-    batches = Batches(chosen, batch, seed=0, device=trainer.device)
+    size = -(-len(chosen) // -(-len(chosen) // BATCH))  # of nearly equal size
+    batches = Batches(chosen, size, seed=0, device=trainer.device)
     convolutions = [module for module in network.modules() if isinstance(module, Conv)]
     momenta, dropouts = [norm.momentum for norm in norms], [conv.dropout for conv in convolutions]
     training = network.training
@@ -55,9 +55,9 @@ def _recompute(trainer: Trainer, norms: list[nn.BatchNorm2d]) -> None:
             norm.momentum = None  # torch's sign for the mean of all batches
         for conv in convolutions:
             conv.dropout = 0.0
-        for pixels, _ in batches.epoch(0):
+        for batch in batches.epoch(0):
             with torch.autocast(trainer.device.type, torch.bfloat16, enabled=trainer.recipe.precision == "bf16"):
-                network(pixels.contiguous(memory_format=trainer.layout))
+                network(batch.pixels.contiguous(memory_format=trainer.layout))
     finally:
         network.train(training)
         for norm, momentum in zip(norms, momenta, strict=True):

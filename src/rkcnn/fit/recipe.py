@@ -37,7 +37,7 @@ class Recipe:
     peak: float = 0.25  # where the schedule `triangle` reaches lr, as a fraction of the run
     momentum: float = 0.9
     nesterov: bool = False  # Nesterov's momentum
-    weight_decay: float = 0.0  # on every parameter, also those of norms and biases
+    weight_decay: float = 0.0  # on every parameter, also on those of norms and on biases unless decay_norms is off
     dropout: float = 0.0  # rate after each convolution of the network's blocks
     label_smoothing: float = 0.0  # probability that is spread evenly over all classes
     padding: int = 0  # black pixels on each side, from which an image of the old size is cropped at random
@@ -52,6 +52,8 @@ class Recipe:
     recompute_norms: bool = False  # evaluate with batch norm statistics computed anew from training images
     weigh_classes: bool = False  # weigh the loss of an image by 1 / (images of its class), with a mean of 1
     head_only: bool = False  # train the classifier alone; all other weights and the norms' statistics stay
+    cutmix: float = 0.0  # probability that a rectangle of an image comes from another one, whose label counts by area
+    decay_norms: bool = True  # weight_decay acts on the parameters of norms and on biases too
     initial_weights: str = ""  # first 12 digits of the sha256 of the weight file it starts from; empty: new weights
 
     def __post_init__(self) -> None:
@@ -60,7 +62,14 @@ class Recipe:
                 raise InputError(f"recipe {self.name}: {name}={value} given; it is one of {', '.join(choices)}")
         counts = {"epochs": MOST_EPOCHS, "batch": 1e7}
         amounts = {"lr": 1e4, "weight_decay": 1e3, "padding": 1e3, "cutout": 1e4, "max_steps_per_epoch": 1e9}
-        shares = {"peak": 0.999, "momentum": 1, "label_smoothing": 1, "dropout": 0.999, "ema_decay": 0.999999}
+        shares = {
+            "peak": 0.999,
+            "momentum": 1,
+            "label_smoothing": 1,
+            "cutmix": 1,
+            "dropout": 0.999,
+            "ema_decay": 0.999999,
+        }
         for name, high in (counts | amounts | shares).items():
             low, value = int(name in counts), getattr(self, name)
             if not isfinite(value) or not low <= value <= high:

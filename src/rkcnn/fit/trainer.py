@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -21,10 +21,20 @@ class SGD:
     """g <- g + decay p,  b <- m b + g,  p <- p - lr (b, or g + m b with Nesterov): torch.optim.SGD's rule.
 
     torch's own takes lr as a number, which a captured graph would freeze; here it is a tensor on the device.
+    `decayed` says which parameters the decay acts on; by default all.
     """
 
-    def __init__(self, parameters: Iterable[Tensor], momentum: float, nesterov: bool, weight_decay: float) -> None:
+    def __init__(
+        self,
+        parameters: Iterable[Tensor],
+        momentum: float,
+        nesterov: bool,
+        weight_decay: float,
+        decayed: Sequence[bool] | None = None,
+    ) -> None:
         self.parameters = list(parameters)
+        numbers = range(len(self.parameters))
+        self.decayed = [number for number in numbers if weight_decay and (decayed is None or decayed[number])]
         self.momentum, self.nesterov, self.weight_decay = momentum, nesterov, weight_decay
         self.buffers = [torch.zeros_like(p) for p in self.parameters]
 
@@ -32,8 +42,10 @@ class SGD:
     def step(self, lr: Tensor) -> None:
         """Update every parameter by its gradient; a missing gradient counts as zero."""
         grads = [p.grad if p.grad is not None else torch.zeros_like(p) for p in self.parameters]
-        if self.weight_decay:
-            grads = list(torch._foreach_add(grads, self.parameters, alpha=self.weight_decay))
+        if self.decayed:
+            chosen = [[tensors[number] for number in self.decayed] for tensors in (grads, self.parameters)]
+            for number, grad in zip(self.decayed, torch._foreach_add(*chosen, alpha=self.weight_decay), strict=True):
+                grads[number] = grad
         torch._foreach_mul_(self.buffers, self.momentum)
         torch._foreach_add_(self.buffers, grads)
         change = torch._foreach_add(grads, self.buffers, alpha=self.momentum) if self.nesterov else self.buffers
@@ -67,7 +79,7 @@ class Trainer:
             images,
             recipe.batch,
             seed,
-            augmentation=Augmentation(recipe.padding, recipe.flip, recipe.cutout),
+            augmentation=Augmentation(recipe.padding, recipe.flip, recipe.cutout, recipe.cutmix),
             drop_last=recipe.drop_last,
             rank=self.ranks.rank,
             world=self.ranks.world,
@@ -80,7 +92,10 @@ class Trainer:
         self.model = self.ranks.wrap(self.network, recipe.sync_norm)
         self.loss: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = self.forward  # or its compiled form
         self.class_weights = _weigh_classes(images).to(device) if recipe.weigh_classes else None
-        self.sgd = SGD(self.trained.values(), recipe.momentum, recipe.nesterov, recipe.weight_decay)
+        decayed = [
+            recipe.decay_norms or p.dim() > 1 for p in self.trained.values()
+        ]  # norms and biases have one dimension
+        self.sgd = SGD(self.trained.values(), recipe.momentum, recipe.nesterov, recipe.weight_decay, decayed)
         self.averaged = [p.detach().clone() for p in self.trained.values()] if recipe.ema_decay else []
         self.epoch = self.step = 0
         self.seconds = 0.0  # of training steps in this epoch so far
@@ -129,17 +144,30 @@ class Trainer:
         pixels = batch.pixels.contiguous(memory_format=self.layout)
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.recipe.precision == "bf16"):
             logits = self.model(pixels)
-        losses = F.cross_entropy(
-            logits.float(),
-            batch.labels,
-            self.class_weights,
-            reduction="sum",
-            label_smoothing=self.recipe.label_smoothing,
-        )
+        labels = batch.labels
+        if batch.mix is None:
+            losses = self._sum_losses(logits.float(), labels)
+        else:
+            others, share = batch.mix
+            losses = self._sum_losses(logits.float(), labels, 1 - share) + self._sum_losses(
+                logits.float(), others, share
+            )
+            labels = torch.where(share > 0.5, others, labels)
         with torch.no_grad():
-            wrong = (logits.argmax(1) != batch.labels).sum()
+            wrong = (logits.argmax(1) != labels).sum()
             facts = torch.stack([losses.double(), wrong.double(), torch.full_like(wrong, len(indices)).double()])
         return losses, facts
+
+    def _sum_losses(self, logits: Tensor, labels: Tensor, shares: Tensor | None = None) -> Tensor:
+        """Return the sum of the images' losses, each times the share of the image that its label has."""
+        losses = F.cross_entropy(
+            logits,
+            labels,
+            self.class_weights,
+            reduction="sum" if shares is None else "none",
+            label_smoothing=self.recipe.label_smoothing,
+        )
+        return losses if shares is None else (losses * shares).sum()
 
     def learn(self, indices: Tensor, choices: Tensor) -> None:
         """Take one step on the images, augmented by `choices`: the only code that trains, whatever engine runs it."""

@@ -96,6 +96,8 @@ class RecipeFields(TypedDict, total=False):
     sync_norm: bool
     max_steps_per_epoch: int
     recompute_norms: bool
+    cutmix: float
+    decay_norms: bool
     initial_weights: str
 
 
