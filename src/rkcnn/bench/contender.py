@@ -42,7 +42,8 @@ class Contender:
             return None
         from torch.profiler import ProfilerActivity, profile
 
-        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+        both = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+        with profile(activities=both, acc_events=True) as profiler:  # without acc_events it warns, once in a process
             self.take_turn(1)
         events = [event for event in profiler.events() or () if str(event.device_type).endswith("CUDA")]
         kernels = [

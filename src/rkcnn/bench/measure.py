@@ -5,6 +5,7 @@ A product of two large matrices is timed too: the arithmetic speed that steps ar
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import subprocess
@@ -135,6 +136,7 @@ class Measuring:
         built: dict[int, list[Contender]] = {}
         for place, each in sorted(enumerate(wanted), key=lambda pair: pair[1].peer is None):
             yield Progress(f"preparing {_describe(each.measurement)}", None, len(wanted))
+            gc.collect()  # what an earlier contender left in cycles would be freed while this one is measured
             before = torch.cuda.memory_allocated(self.device) if self.device.type == "cuda" else 0
             forget_peak(self.device)
             try:
