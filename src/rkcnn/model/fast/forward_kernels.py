@@ -31,15 +31,30 @@ def store_moments(tile, rows, cols, PART, M, K: tl.constexpr, BM: tl.constexpr):
 
 
 @triton.jit
-def take_moments(Y, S, PART, M, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
-    """S = Y, and the moments of its blocks of rows."""
-    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+def take_moments(Y, S, PART, M, ROWS, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    """S = Y, and the moments of its parts of ROWS rows: those of every BM-th row first, then of all together."""
     cols = tl.arange(0, BN)
-    mask = (rows < M)[:, None] & (cols < K)[None, :]
-    place = rows[:, None] * K + cols[None, :]
-    tile = tl.load(Y + place, mask, 0.0)
-    tl.store(S + place, tile, mask)
-    store_moments(tile.to(tl.float32), rows, cols, PART, M, K, BM)
+    start = tl.program_id(0) * ROWS
+    last = tl.minimum(start + ROWS, M)
+    means = tl.zeros((BM, BN), tl.float32)
+    squares = tl.zeros((BM, BN), tl.float32)
+    n = 0.0
+    for top in range(start, last, BM):
+        rows = top + tl.arange(0, BM)
+        mask = (rows < last)[:, None] & (cols < K)[None, :]
+        place = rows[:, None] * K + cols[None, :]
+        tile = tl.load(Y + place, mask, 0.0)
+        tl.store(S + place, tile, mask)
+        n += 1.0
+        off = tl.where(mask, tile.to(tl.float32) - means, 0.0)
+        means += off / n
+        squares += off * off * ((n - 1.0) / n)
+    counts = ((last - start - tl.arange(0, BM) + BM - 1) // BM).to(tl.float32)[:, None]
+    mean = tl.sum(counts * means, 0) / (last - start)
+    off = means - mean[None, :]
+    place = PART + tl.program_id(0) * 2 * K + cols
+    tl.store(place, mean, cols < K)
+    tl.store(place + K, tl.sum(squares + counts * off * off, 0), cols < K)
 
 
 @triton.jit
@@ -128,24 +143,42 @@ def apply_norm(Z, SS, A, M, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr)
 
 
 @triton.jit
+def neighbours(rows, dy, dx, HEIGHT, WIDTH):
+    """The rows of the pixels that lie (dy, dx) beside those of `rows`, and which of them are inside their image."""
+    v, u = (rows // WIDTH) % HEIGHT + dy, rows % WIDTH + dx
+    return rows + dy * WIDTH + dx, (v >= 0) & (v < HEIGHT) & (u >= 0) & (u < WIDTH)
+
+
+@triton.jit
+def convolve(
+    A, W, rows, cols, M, HEIGHT, WIDTH, K: tl.constexpr, SIDE: tl.constexpr, OUT: tl.constexpr, IN: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """The block of the 3x3 convolution of A, padded with zeros. W is (K, 3, 3, K).
+
+    The weight of input c for output o is at o OUT + c IN. SIDE is 1, or -1 for the transposed convolution.
+    """
+    KB: tl.constexpr = (K + BK - 1) // BK
+    acc = tl.zeros((BM, BN), tl.float32)
+    for i in range(9 * KB):
+        tap = i // KB
+        c = (i % KB) * BK + tl.arange(0, BK)
+        beside, inside = neighbours(rows, SIDE * (tap // 3 - 1), SIDE * (tap % 3 - 1), HEIGHT, WIDTH)
+        mask = (inside & (rows < M))[:, None] & (c < K)[None, :]
+        a = tl.load(A + beside[:, None] * K + c[None, :], mask, 0.0)
+        place = W + cols[None, :] * OUT + tap * K + c[:, None] * IN
+        acc = dot(a, tl.load(place, (cols < K)[None, :] & (c < K)[:, None], 0.0), acc)
+    return acc
+
+
+@triton.jit
 def conv_forward(
     A, W, OUT, PART, M, HEIGHT, WIDTH, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
     """OUT = the 3x3 convolution of A, padded with zeros, and the moments of OUT."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     cols = tl.program_id(1) * BN + tl.arange(0, BN)
-    across, down = rows % WIDTH, (rows // WIDTH) % HEIGHT
-    acc = tl.zeros((BM, BN), tl.float32)
-    for i in range(9 * ((K + BK - 1) // BK)):
-        tap = i // ((K + BK - 1) // BK)
-        c = (i % ((K + BK - 1) // BK)) * BK + tl.arange(0, BK)
-        dy, dx = tap // 3 - 1, tap % 3 - 1
-        v, u = down + dy, across + dx
-        inside = ((rows < M) & (v >= 0) & (v < HEIGHT) & (u >= 0) & (u < WIDTH))[:, None]
-        a = tl.load(A + (rows + dy * WIDTH + dx)[:, None] * K + c[None, :], inside & (c < K)[None, :], 0.0)
-        place = W + cols[None, :] * (9 * K) + tap * K + c[:, None]
-        w = tl.load(place, (cols < K)[None, :] & (c < K)[:, None], 0.0)
-        acc = dot(a, w, acc)
+    acc = convolve(A, W, rows, cols, M, HEIGHT, WIDTH, K, 1, 9 * K, 1, BM, BN, BK)
     out = acc.to(OUT.dtype.element_ty)
     tl.store(OUT + rows[:, None] * K + cols[None, :], out, (rows < M)[:, None] & (cols < K)[None, :])
     store_moments(out.to(tl.float32), rows, cols, PART, M, K, BM)

@@ -24,8 +24,8 @@ from rkcnn.model.fast.launch_forward import (
 from rkcnn.model.fast.program import Program
 from rkcnn.model.fast.tiles import Split, Tiles, choose_tiles, part_count, power_of_two
 
-SUMMED = 128  # numbers of a block of `add_splits`
-MOST_SPLITS = 64  # parts that it adds at a time
+SUMMED = 256  # numbers of a block of `add_splits`
+UNROLLED = 8  # parts that it loads at a time
 
 _convolution_backward = torch.ops.aten.convolution_backward.default
 
@@ -61,11 +61,13 @@ def run_backward(gradient: Tensor, kept: Kept, program: Program) -> tuple[Tensor
             add_readers(evaluation.out, gradients[sources[e]], evaluation.out in program.increments)
         source = gradients[sources[e]]
         if tiles.conv_back is None:
-            part = parts_of(states, tiles.plain.rows)
+            _, each = part_count(tiles.sums.rows, tiles.sums.programs, rows, 1)
+            part = parts_of(states, each)
             through = differentiate_conv(source.view(pixels), source.view(pixels), conv, 0).permute(0, 2, 3, 1)
             kernels.mask_with_sums[(len(part),)](
-                through.contiguous(), narrowed[e], norm2[e], dh2[e], part, rows, K=k, **plain_blocks(tiles.plain, k)
-            )
+                through.contiguous(), narrowed[e], norm2[e], dh2[e], part, rows, each, K=k,
+                **plain_blocks(tiles.sums, k),
+            )  # fmt: skip
         else:
             part = parts_of(states, tiles.conv_back.rows)
             kernels.conv_backward[grid(tiles.conv_back, rows, k)](
@@ -173,14 +175,7 @@ def add_splits(room: Tensor, flat: Tensor, places: list[tuple[int, int]], row: i
     count, parts, size = room.shape
     numbers = tuple(number for place in places for number in place)
     weight_kernels.add_splits[(triton.cdiv(size, SUMMED), count)](
-        room,
-        flat,
-        table(numbers, flat.device),
-        parts,
-        size,
-        row,
-        BS=min(MOST_SPLITS, power_of_two(parts)),
-        BLOCK=SUMMED,
+        room, flat, table(numbers, flat.device), parts, size, row, UNROLLED=UNROLLED, BLOCK=SUMMED, num_warps=2
     )
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from rkcnn.model.fast import forward_kernels as kernels
 from rkcnn.model.fast.program import Program
-from rkcnn.model.fast.tiles import Plain, Product, choose_tiles, power_of_two
+from rkcnn.model.fast.tiles import Plain, Product, Sums, choose_tiles, part_count, power_of_two
 
 MOST_PARTIALS = 1024  # partial sums that a block of the finishing kernels holds at a time
 CHANNELS = 8  # channels of one such block
@@ -71,9 +71,10 @@ def run_forward(y: Tensor, parameters: Sequence[Tensor], program: Program, eps: 
         )  # fmt: skip
 
     def take_moments(source: Tensor, slot: int) -> None:
-        part = parts_of(states, tiles.plain.rows)
-        kernels.take_moments[(len(part),)](source, states[slot], part, rows, K=k, **plain_blocks(tiles.plain, k))
-        finish(part, tiles.plain.rows, moments[slot], None)
+        _, each = part_count(tiles.sums.rows, tiles.sums.programs, rows, 1)
+        part = parts_of(states, each)
+        kernels.take_moments[(len(part),)](source, states[slot], part, rows, each, K=k, **plain_blocks(tiles.sums, k))
+        finish(part, each, moments[slot], None)
 
     take_moments(y, 0)
     normalised = torch.empty_like(y)
@@ -152,6 +153,6 @@ def blocks(product: Product) -> dict[str, int]:
     }
 
 
-def plain_blocks(plain: Plain, k: int) -> dict[str, int]:
+def plain_blocks(plain: Plain | Sums, k: int) -> dict[str, int]:
     """Return the sizes of the blocks of a kernel without a product as its arguments."""
     return {"BM": plain.rows, "BN": power_of_two(k), "num_warps": plain.warps}
