@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import nn
 
-from rkcnn.model.frame import Attention, OdeNetStem, Readout, Transition
+from rkcnn.model.frame import Attention, ConvStem, OdeNetStem, Readout, Transition
 from rkcnn.model.layers import Layers
 
 
@@ -34,3 +35,31 @@ def test_readout_is_the_mean_of_the_activated_or_of_all() -> None:
     x = torch.randn(2, 3, 4, 5)
     torch.testing.assert_close(Readout(nn.Identity())(x), x.clamp(min=0).sum((2, 3)) / 20)
     torch.testing.assert_close(Readout(None)(x), x.sum((2, 3)) / 20)
+
+
+@pytest.mark.parametrize("size", [(6, 8), (7, 8)])
+@pytest.mark.parametrize("attention", [False, True])
+def test_a_transition_that_pools_first_computes_the_same(size: tuple[int, int], attention: bool) -> None:
+    torch.manual_seed(0)
+    transition = Transition(6, 9, Layers("bn"), attention).double()
+    x = torch.randn(2, 6, *size, dtype=torch.float64)
+    found = []
+    for pools_first in (False, True):
+        transition.pools_first = pools_first
+        transition.zero_grad()
+        out = transition(x)
+        out.square().sum().backward()
+        found.append([out.detach(), *(p.grad.clone() for p in transition.parameters() if p.grad is not None)])
+    for plain, pooled in zip(*found, strict=True):
+        torch.testing.assert_close(pooled, plain)
+
+
+def test_the_stem_trains_fused_only_with_autocast() -> None:
+    stem, images = ConvStem(3, 4), torch.randn(2, 3, 6, 6)
+    plain = stem(images)
+    stem.fused = lambda images, weight: images + weight.mean()
+    assert torch.equal(stem(images), plain)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert stem(images).shape == images.shape
+        assert stem(images.clone().requires_grad_()).shape == plain.shape
+        assert stem.eval()(images).shape == plain.shape

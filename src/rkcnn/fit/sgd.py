@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor
@@ -18,11 +18,15 @@ class SGD:
         self.parameters = list(parameters)
         self.momentum, self.nesterov, self.weight_decay = momentum, nesterov, weight_decay
         self.buffers = [torch.zeros_like(p) for p in self.parameters]
+        self.fused: Callable[..., None] | None = None  # the same rule in kernels of model/fast/, up to rounding
 
     @torch.no_grad()
     def step(self, lr: Tensor) -> None:
         """Update every parameter by its gradient; a missing gradient counts as zero."""
         grads = [p.grad if p.grad is not None else torch.zeros_like(p) for p in self.parameters]
+        if self.fused is not None:
+            self.fused(self.parameters, grads, self.buffers, lr, self.momentum, self.nesterov, self.weight_decay)
+            return
         if self.weight_decay:
             grads = list(torch._foreach_add(grads, self.parameters, alpha=self.weight_decay))
         torch._foreach_mul_(self.buffers, self.momentum)

@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rkcnn.model.layers import Layers
+
+
+class ConvStem(nn.Conv2d):
+    """3x3 to k channels, without a bias: the preprocessor of networks for small images."""
+
+    fused: Callable[[Tensor, Tensor], Tensor] | None = None  # (images, weight) -> result in kernels of model/fast/
+
+    def __init__(self, channels: int, k: int) -> None:
+        super().__init__(channels, k, 3, padding=1, bias=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        if self.fused is not None and self.trains_fused(images):
+            return self.fused(images, self.weight)
+        return super().forward(images)
+
+    def trains_fused(self, images: Tensor) -> bool:
+        """Whether fused kernels could convolve them: in training with autocast, without a gradient of the images."""
+        low = torch.is_autocast_enabled(images.device.type)
+        return low and self.training and not images.requires_grad and images.numel() * self.out_channels < 2**31
 
 
 class OdeNetStem(nn.Module):
@@ -39,7 +61,13 @@ class Attention(nn.Module):
 
 
 class Transition(nn.Module):
-    """norm, ReLU, 1x1 to the next period's channels, attention, 2x2 average pool."""
+    """norm, ReLU, 1x1 to the next period's channels, attention, 2x2 average pool.
+
+    With `pools_first` the pool comes before the 1x1 in training, which is the same but for rounding, as the 1x1 is
+    linear and the attention's factors are those of a whole channel; the 1x1 then has a quarter of the pixels.
+    """
+
+    pools_first = False
 
     def __init__(self, inputs: int, outputs: int, layers: Layers, attention: bool) -> None:
         super().__init__()
@@ -48,10 +76,17 @@ class Transition(nn.Module):
         self.attention = Attention(outputs) if attention else None
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.conv(F.relu(self.norm(x)))
+        x = F.relu(self.norm(x))
+        pools_first = self.pools_first and self.training and x.shape[2] % 2 == 0 == x.shape[3] % 2
+        x = self.conv(_pool(x) if pools_first else x)
         if self.attention is not None:
             x = self.attention(x)
-        return F.avg_pool2d(x, 2)
+        return x if pools_first else F.avg_pool2d(x, 2)
+
+
+def _pool(x: Tensor) -> Tensor:
+    """Return the 2x2 averages, written as a sum of four, which torch.compile joins with what comes before."""
+    return x.unflatten(3, (-1, 2)).unflatten(2, (-1, 2)).mean((3, 5))
 
 
 class Readout(nn.Module):

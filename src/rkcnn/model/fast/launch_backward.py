@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import torch
 import triton
 from torch import Tensor
@@ -22,10 +20,11 @@ from rkcnn.model.fast.launch_forward import (
     weight_views,
 )
 from rkcnn.model.fast.program import Program
+from rkcnn.model.fast.tables import table
 from rkcnn.model.fast.tiles import Split, Tiles, choose_tiles, part_count, power_of_two
 
 SUMMED = 256  # numbers of a block of `add_splits`
-UNROLLED = 8  # parts that it loads at a time
+UNROLLED = 8  # parts that it loads at a time, if there are few
 
 _convolution_backward = torch.ops.aten.convolution_backward.default
 
@@ -175,8 +174,9 @@ def add_splits(room: Tensor, flat: Tensor, places: list[tuple[int, int]], row: i
     count, parts, size = room.shape
     numbers = tuple(number for place in places for number in place)
     weight_kernels.add_splits[(triton.cdiv(size, SUMMED), count)](
-        room, flat, table(numbers, flat.device), parts, size, row, UNROLLED=UNROLLED, BLOCK=SUMMED, num_warps=2
-    )
+        room, flat, table(numbers, flat.device), parts, size, row, UNROLLED=UNROLLED if parts <= 64 else 4 * UNROLLED,
+        BLOCK=SUMMED, num_warps=2,
+    )  # fmt: skip
 
 
 def split_blocks(split: Split, k: int) -> int:
@@ -193,9 +193,3 @@ def split_arguments(split: Split) -> dict[str, int]:
         "num_warps": split.warps,
         "num_stages": split.stages,
     }
-
-
-@cache
-def table(numbers: tuple[int, ...], device: torch.device) -> Tensor:
-    """Return the numbers on the device; kept for good, since a CUDA graph reads them there at every replay."""
-    return torch.tensor(numbers, dtype=torch.int32, device=device)

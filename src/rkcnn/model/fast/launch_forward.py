@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from math import prod
 from typing import NamedTuple
 
@@ -11,12 +12,14 @@ import triton
 from torch import Tensor
 
 from rkcnn.model.fast import forward_kernels as kernels
+from rkcnn.model.fast import list_kernels
 from rkcnn.model.fast.program import Program
+from rkcnn.model.fast.tables import address_table, cut
 from rkcnn.model.fast.tiles import Plain, Product, Sums, choose_tiles, part_count, power_of_two
 
 MOST_PARTIALS = 1024  # partial sums that a block of the finishing kernels holds at a time
 CHANNELS = 8  # channels of one such block
-ADDED = 1024  # elements of a block of `add_increments`
+ADDED = 1024  # elements of a block of `add_increments` and `gather_rounded`
 
 
 class Kept(NamedTuple):
@@ -113,8 +116,12 @@ def apply_norm(narrowed: Tensor, norm2: Tensor, out: Tensor, plain: Plain) -> No
 
 def cast_weights(parameters: Sequence[Tensor], flat: Tensor, program: Program) -> list[Tensor]:
     """Write the convolutions' weights into `flat`, channels last; return each as it lies there."""
-    sources = [parameters[6 * stage + n].permute(0, 2, 3, 1) for stage in range(program.stages) for n in (2, 5)]
-    flat.copy_(torch.cat([source.reshape(-1) for source in sources]))
+    found = [parameters[6 * stage + n].permute(0, 2, 3, 1) for stage in range(program.stages) for n in (2, 5)]
+    sources = [source.contiguous() for source in found]  # as the trainer lays them out, so that nothing is copied
+    sizes = [source.numel() for source in sources]
+    starts = list(accumulate(sizes, initial=0))
+    rows = tuple((sources[n].data_ptr() + 4 * at, starts[n] + at, size) for n, at, size in cut(sizes, ADDED))
+    list_kernels.gather_rounded[(len(rows),)](address_table(rows, flat.device), flat, BLOCK=ADDED)
     return weight_views(flat, program)
 
 
