@@ -51,11 +51,7 @@ class Network(nn.Module):
         frame, block = norms_of(spec)
         around, inside = Layers(frame, dropout), Layers(block, dropout)
         k = spec.k
-        self.preprocessor = (
-            OdeNetStem(channels, k[0], around)
-            if spec.stem == "odenet"
-            else ConvStem(channels, k[0])
-        )
+        self.preprocessor = OdeNetStem(channels, k[0], around) if spec.stem == "odenet" else ConvStem(channels, k[0])
         build = load_class(FAMILIES[spec.family].period)
         periods: list[Period] = [build(spec, i, inside) for i in range(spec.periods)]
         self.periods = nn.ModuleList(periods)

@@ -11,9 +11,7 @@ from rkcnn.model.fast.stem import stem
 
 
 @pytest.mark.parametrize(("channels", "k"), [(3, 20), (1, 5)])
-def test_the_stem_computes_what_torchs_convolution_does(
-    monkeypatch: pytest.MonkeyPatch, channels: int, k: int
-) -> None:
+def test_the_stem_computes_what_torchs_convolution_does(monkeypatch: pytest.MonkeyPatch, channels: int, k: int) -> None:
     monkeypatch.setattr(fused, "ROWS", 16)
     monkeypatch.setattr(fused, "PROGRAMS", 2)
     torch.manual_seed(0)

@@ -22,7 +22,7 @@ def store_sums(first, second, cols, PART, K: tl.constexpr):
 
 @triton.jit(do_not_specialize=["READS", "POSITIONS", "WEIGHT_AT", "BIAS_AT"])
 def finish_sums(
-    PART, MOM, SS, COEF, GRADS, BLOCKS, M, READS, POSITIONS, WEIGHT_AT, BIAS_AT, K: tl.constexpr,
+    PART, MOM, SS, COEF, GRADS, BLOCKS, M, READS, POSITIONS, WEIGHT_AT, BIAS_AT, R: tl.constexpr, K: tl.constexpr,
     BP: tl.constexpr, BC: tl.constexpr,
 ):  # fmt: skip
     """COEF = (c0, c1, c2) of a norm's backward pass, and the gradients of its weight and bias."""
@@ -47,8 +47,8 @@ def finish_sums(
     tl.store(coefficients, c0, c < K)
     tl.store(coefficients + K, c1, c < K)
     tl.store(coefficients + 2 * K, -c0 * bias / M - c1 * mean, c < K)
-    tl.store(GRADS + WEIGHT_AT + j * K + c, weight, c < K)
-    tl.store(GRADS + BIAS_AT + j * K + c, bias, c < K)
+    tl.store(GRADS + WEIGHT_AT + j * R + c, weight, c < R)
+    tl.store(GRADS + BIAS_AT + j * R + c, bias, c < R)
 
 
 @triton.jit
@@ -150,9 +150,13 @@ def narrow_backward(
 
 @triton.jit(do_not_specialize=["COUNT"])
 def add_readers(
-    G, S, DH, COEF, OUT, M, COUNT, K: tl.constexpr, EXTERNAL: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    G, S, DH, COEF, OUT, M, COUNT, R: tl.constexpr, K: tl.constexpr, EXTERNAL: tl.constexpr, BM: tl.constexpr,
+    BN: tl.constexpr,
 ):  # fmt: skip
-    """OUT = the gradient of state S: that of the step's result, if it is part of it, and of the COUNT that read it."""
+    """OUT = the gradient of state S: that of the step's result, if it is part of it, and of the COUNT that read it.
+
+    OUT has R columns.
+    """
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     cols = tl.arange(0, BN)
     mask = (rows < M)[:, None] & (cols < K)[None, :]
@@ -169,4 +173,4 @@ def add_readers(
         c2 = tl.load(coefficients + 2 * K, cols < K, 0.0)[None, :]
         total += c0 * dh + (c1 * x + c2)
         DH += M * K
-    tl.store(OUT + place, total.to(OUT.dtype.element_ty), mask)
+    tl.store(OUT + rows[:, None] * R + cols[None, :], total.to(OUT.dtype.element_ty), mask & (cols < R)[None, :])

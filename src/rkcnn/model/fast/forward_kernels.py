@@ -1,8 +1,9 @@
 """Kernels of the forward pass of an RKStep.
 
-Activations are (M, K) matrices, a row for each pixel of each image and a column for each channel; states and 1x1
-outputs lie behind each other in one buffer each. Statistics are float32: each block of rows gives its mean and its sum
-of squared deviations, and `finish_moments` joins those in a fixed order, so that a step is the same bit for bit.
+Activations are (M, K) matrices, a row for each pixel of each image and a column for each channel, of which the first R
+are the network's and the others zero; states and 1x1 outputs lie behind each other in one buffer each. Statistics are
+float32: each block of rows gives its mean and its sum of squared deviations, and `finish_moments` joins those in a
+fixed order, so that a step is the same bit for bit.
 """
 
 from __future__ import annotations
@@ -31,8 +32,11 @@ def store_moments(tile, rows, cols, PART, M, K: tl.constexpr, BM: tl.constexpr):
 
 
 @triton.jit
-def take_moments(Y, S, PART, M, ROWS, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
-    """S = Y, and the moments of its parts of ROWS rows: those of every BM-th row first, then of all together."""
+def take_moments(Y, S, PART, M, ROWS, R: tl.constexpr, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    """S = Y, which has R columns, and the moments of its parts of ROWS rows.
+
+    Those of every BM-th row are taken first, and joined at the end.
+    """
     cols = tl.arange(0, BN)
     start = tl.program_id(0) * ROWS
     last = tl.minimum(start + ROWS, M)
@@ -41,10 +45,9 @@ def take_moments(Y, S, PART, M, ROWS, K: tl.constexpr, BM: tl.constexpr, BN: tl.
     n = 0.0
     for top in range(start, last, BM):
         rows = top + tl.arange(0, BM)
-        mask = (rows < last)[:, None] & (cols < K)[None, :]
-        place = rows[:, None] * K + cols[None, :]
-        tile = tl.load(Y + place, mask, 0.0)
-        tl.store(S + place, tile, mask)
+        mask = (rows < last)[:, None] & (cols < R)[None, :]
+        tile = tl.load(Y + rows[:, None] * R + cols[None, :], mask, 0.0)
+        tl.store(S + rows[:, None] * K + cols[None, :], tile, (rows < last)[:, None] & (cols < K)[None, :])
         n += 1.0
         off = tl.where(mask, tile.to(tl.float32) - means, 0.0)
         means += off / n
@@ -59,7 +62,7 @@ def take_moments(Y, S, PART, M, ROWS, K: tl.constexpr, BM: tl.constexpr, BN: tl.
 
 @triton.jit
 def finish_moments(
-    PART, MOM, WEIGHT, BIAS, SS, BLOCKS, M, eps, K: tl.constexpr, BM: tl.constexpr,
+    PART, MOM, WEIGHT, BIAS, SS, BLOCKS, M, eps, R: tl.constexpr, K: tl.constexpr, BM: tl.constexpr,
     NORM: tl.constexpr, BP: tl.constexpr, BC: tl.constexpr,
 ):  # fmt: skip
     """MOM = (mean, 1 / deviation, unbiased variance) from the moments of blocks of BM rows.
@@ -88,15 +91,15 @@ def finish_moments(
     tl.store(MOM + K + c, rstd, c < K)
     tl.store(MOM + 2 * K + c, squares / (M - 1), c < K)
     if NORM:
-        scale = tl.load(WEIGHT + c, c < K, 0.0) * rstd
+        scale = tl.load(WEIGHT + c, c < R, 0.0) * rstd
         tl.store(SS + c, scale, c < K)
-        tl.store(SS + K + c, tl.load(BIAS + c, c < K, 0.0) - mean * scale, c < K)
+        tl.store(SS + K + c, tl.load(BIAS + c, c < R, 0.0) - mean * scale, c < K)
 
 
 @triton.jit(do_not_specialize=["READS", "POSITIONS"])
 def narrow_forward(
-    S, MOM, WEIGHT, BIAS, SS, W, Z, PART, M, READS, POSITIONS, N: tl.constexpr, K: tl.constexpr,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    S, MOM, WEIGHT, BIAS, SS, W, Z, PART, M, READS, POSITIONS, N: tl.constexpr, R: tl.constexpr,
+    K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
     """Z = relu(norm1(states)) W^T for the N states that READS names, and the moments of Z.
 
@@ -114,8 +117,8 @@ def narrow_forward(
         slot = (READS >> (4 * j)) & 15
         position = (POSITIONS >> (8 * j)) & 255
         moments = MOM + slot * 3 * K + c
-        scale = tl.load(WEIGHT + j * K + c, c < K, 0.0) * tl.load(moments + K, c < K, 0.0)
-        shift = tl.load(BIAS + j * K + c, c < K, 0.0) - tl.load(moments, c < K, 0.0) * scale
+        scale = tl.load(WEIGHT + j * R + c, c < R, 0.0) * tl.load(moments + K, c < K, 0.0)
+        shift = tl.load(BIAS + j * R + c, c < R, 0.0) - tl.load(moments, c < K, 0.0) * scale
         tl.store(SS + position * 2 * K + c, scale, (c < K) & first)
         tl.store(SS + position * 2 * K + K + c, shift, (c < K) & first)
         state = S + slot.to(tl.int64) * M * K
@@ -185,11 +188,14 @@ def conv_forward(
 
 
 @triton.jit
-def add_increments(Y, E, COUNT: tl.constexpr, OUT, SIZE, BLOCK: tl.constexpr):
-    """OUT = Y + the COUNT states from E on, in float32; SIZE is that of a state."""
+def add_increments(Y, E, COUNT: tl.constexpr, OUT, SIZE, R: tl.constexpr, K: tl.constexpr, BLOCK: tl.constexpr):
+    """OUT = Y + the COUNT states from E on, in float32, R columns of it; SIZE is that of a state."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     total = tl.load(Y + i, i < SIZE, 0.0).to(tl.float32)
     for _ in tl.static_range(COUNT):
         total += tl.load(E + i, i < SIZE, 0.0).to(tl.float32)
         E += SIZE
-    tl.store(OUT + i, total.to(OUT.dtype.element_ty), i < SIZE)
+    if R == K:
+        tl.store(OUT + i, total.to(OUT.dtype.element_ty), i < SIZE)
+    else:
+        tl.store(OUT + (i // K) * R + i % K, total.to(OUT.dtype.element_ty), (i < SIZE) & (i % K < R))

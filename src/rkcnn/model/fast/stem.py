@@ -52,7 +52,7 @@ def stem_backward(gradient: Tensor, images: Tensor) -> Tensor:
             g, x, room, rows, height, width, each, C=channels, K=k, BM=ROWS, BN=power_of_two(k),
             BT=power_of_two(9 * channels),
         )  # fmt: skip
-        add_splits(room, flat, [(0, size)], size)
+        add_splits(room, flat, [(0, 9 * channels)], k, (1, 9 * channels, 9 * channels))
     return flat.view(k, 3, 3, channels).permute(0, 3, 1, 2)
 
 

@@ -92,8 +92,9 @@ def track_moments(
         rows.append((mean2, variance2, count2, *[program.slots + e for e, _ in found], *rest))
     with torch.cuda.device_of(moments):
         list_kernels.track[(len(rows),)](
-            address_table(tuple(rows), moments.device), moments, momentum, USES=uses, K=k, BLOCK=power_of_two(k)
-        )
+            address_table(tuple(rows), moments.device), moments, momentum, USES=uses, R=k, K=program.width,
+            BLOCK=power_of_two(k),
+        )  # fmt: skip
 
 
 @track_moments.register_fake

@@ -80,9 +80,7 @@ def choose_tiles(rows: int, k: int) -> Tiles:
         return Tiles(narrow, None, None, Stream(64, wide, 132), split, split, Sums(64, 528), Plain(128, 8))
     if rows >= 24576:
         product = Product(256, wide, half, 8) if k > 96 else Product(128, wide, third, 4, 4)
-        return Tiles(
-            product, product, product, Stream(64, wide, 132), split, split, Sums(64, 264), Plain(128, 8)
-        )
+        return Tiles(product, product, product, Stream(64, wide, 132), split, split, Sums(64, 264), Plain(128, 8))
     if rows >= 4096:
         narrow = Product(64, wide, wide)
         conv = Product(128, half, wide, 8) if k > 96 else narrow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -37,16 +38,18 @@ def update_parameters(
         launches.append(alone)
     with torch.cuda.device_of(lr):
         for members in launches:
+            sizes = [grads[n].numel() for n in members]
             if members is alone:
-                flat = torch.cat([grads[n].as_strided((grads[n].numel(),), (1,)) for n in alone])
-                places = [sum(grads[m].numel() for m in alone[:i]) for i in range(len(alone))]
+                flat = torch.cat([grads[n].as_strided((grads[n].numel(),), (1,)) for n in members])
+                places = list(accumulate(sizes, initial=0))
             else:
                 first = grads[members[0]]
                 flat = first.as_strided((first.untyped_storage().nbytes() // first.element_size(),), (1,), 0)
-                places = [grads[n].storage_offset() for n in members]
+                places = [int(grads[n].storage_offset()) for n in members]
+            starts = [(parameters[n].data_ptr(), buffers[n].data_ptr()) for n in members]
             rows = tuple(
-                (parameters[members[n]].data_ptr() + 4 * at, buffers[members[n]].data_ptr() + 4 * at, places[n] + at, size)
-                for n, at, size in cut([grads[n].numel() for n in members], BLOCK)
+                (starts[n][0] + 4 * at, starts[n][1] + 4 * at, places[n] + at, size)
+                for n, at, size in cut(sizes, BLOCK)
             )
             kernels.update[(len(rows),)](
                 address_table(rows, lr.device), flat, lr, momentum, decay, NESTEROV=nesterov, BLOCK=BLOCK

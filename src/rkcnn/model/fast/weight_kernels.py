@@ -64,10 +64,14 @@ def narrow_weights(
 
 
 @triton.jit
-def add_splits(PART, GRADS, PLACES, SPLITS, SIZE, ROW, UNROLLED: tl.constexpr, BLOCK: tl.constexpr):
-    """GRADS = the sum of each item's SPLITS parts of SIZE numbers, rows of ROW; PLACES: (start, row length) there.
+def add_splits(
+    PART, GRADS, PLACES, SPLITS, SIZE, OUTPUTS, TAPS: tl.constexpr, R: tl.constexpr, K: tl.constexpr,
+    UNROLLED: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """GRADS = the sum of each item's SPLITS parts of SIZE numbers, added in order, UNROLLED loaded at a time.
 
-    The parts are added in order, UNROLLED of them loaded at a time.
+    Parts have TAPS times K numbers for each output, of which the first R of the first OUTPUTS have a place:
+    PLACES are the start, and how many numbers lie there from one output to the next.
     """
     item = tl.program_id(1).to(tl.int64)
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -78,4 +82,5 @@ def add_splits(PART, GRADS, PLACES, SPLITS, SIZE, ROW, UNROLLED: tl.constexpr, B
             split = first + n
             total += tl.load(part + split * SIZE, (i < SIZE) & (split < SPLITS), 0.0)
     start, length = tl.load(PLACES + 2 * item), tl.load(PLACES + 2 * item + 1)
-    tl.store(GRADS + start + (i // ROW) * length + i % ROW, total, i < SIZE)
+    out, tap, c = i // (TAPS * K), (i // K) % TAPS, i % K
+    tl.store(GRADS + start + out * length + tap * R + c, total, (i < SIZE) & (out < OUTPUTS) & (c < R))
