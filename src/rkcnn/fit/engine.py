@@ -164,7 +164,12 @@ def _fuse(trainer: Trainer) -> str:
         return reason
     if trainer.recipe.precision != "bf16":
         return f"they compute in bf16, and the recipe in {trainer.recipe.precision}"
-    return fuse_steps(trainer.network, trainer.device)
+    if reason := fuse_steps(trainer.network, trainer.device):
+        return reason
+    from rkcnn.model.fast.update import update_parameters  # imports triton
+
+    trainer.sgd.fused = update_parameters
+    return ""
 
 
 def _why_no_graph(trainer: Trainer) -> str:

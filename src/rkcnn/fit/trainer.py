@@ -37,11 +37,16 @@ class SGD:
         self.decayed = [number for number in numbers if weight_decay and (decayed is None or decayed[number])]
         self.momentum, self.nesterov, self.weight_decay = momentum, nesterov, weight_decay
         self.buffers = [torch.zeros_like(p) for p in self.parameters]
+        self.fused: Callable[..., None] | None = None  # the same rule in kernels of model/fast/, up to rounding
 
     @torch.no_grad()
     def step(self, lr: Tensor) -> None:
         """Update every parameter by its gradient; a missing gradient counts as zero."""
         grads = [p.grad if p.grad is not None else torch.zeros_like(p) for p in self.parameters]
+        if self.fused is not None and len(self.decayed) in (0, len(self.parameters)):  # its decay is that of all
+            decay = self.weight_decay if self.decayed else 0.0
+            self.fused(self.parameters, grads, self.buffers, lr, self.momentum, self.nesterov, decay)
+            return
         if self.decayed:
             chosen = [[tensors[number] for number in self.decayed] for tensors in (grads, self.parameters)]
             for number, grad in zip(self.decayed, torch._foreach_add(*chosen, alpha=self.weight_decay), strict=True):

@@ -15,7 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from torch.utils.hooks import RemovableHandle
 
 from rkcnn.error import InputError
-from rkcnn.model.layers import Readout
+from rkcnn.model.frame import Readout
 from rkcnn.model.limits import check_activations
 from rkcnn.model.period import PaperSolveCost, Period
 

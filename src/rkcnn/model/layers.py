@@ -1,4 +1,4 @@
-"""The layers that all networks are made of, and those of the frame around the periods."""
+"""The layers that all networks are made of."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rkcnn.solvers.solver_step import BatchReducer, Time, at_least_float32
+
+
+def has_autocast(x: Tensor) -> bool:
+    """Whether operations on this tensor are rounded by autocast; never on the meta device, where costs are counted."""
+    device = x.device.type
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
 class BatchNorm(nn.BatchNorm2d):
@@ -167,62 +173,3 @@ def frozen_norms(network: nn.Module) -> Iterator[None]:
     finally:
         for norm in norms:
             norm.frozen = False
-
-
-class OdeNetStem(nn.Module):
-    """ODE-Net's preprocessor: 3x3 without padding, then twice norm, ReLU, 4x4 with stride 2; 32x32 -> 7x7."""
-
-    def __init__(self, channels: int, k: int, layers: Layers) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv2d(channels, k, 3)
-        self.norm1 = layers.norm(k)
-        self.conv2 = nn.Conv2d(k, k, 4, stride=2, padding=1)
-        self.norm2 = layers.norm(k)
-        self.conv3 = nn.Conv2d(k, k, 4, stride=2, padding=1)
-
-    def forward(self, images: Tensor) -> Tensor:
-        y = self.conv1(images)
-        y = self.conv2(F.relu(self.norm1(y)))
-        return self.conv3(F.relu(self.norm2(y)))
-
-
-class Attention(nn.Module):
-    """Scales each channel by sigmoid(W2 relu(W1 mean)), with k // 2 hidden units."""
-
-    def __init__(self, k: int) -> None:
-        super().__init__()
-        self.squeeze = nn.Linear(k, max(k // 2, 1))
-        self.excite = nn.Linear(max(k // 2, 1), k)
-
-    def forward(self, x: Tensor) -> Tensor:
-        weights = F.relu(self.squeeze(x.mean((2, 3))))
-        return x * self.excite(weights).sigmoid()[:, :, None, None]
-
-
-class Transition(nn.Module):
-    """norm, ReLU, 1x1 to the next period's channels, attention, 2x2 average pool."""
-
-    def __init__(self, inputs: int, outputs: int, layers: Layers, attention: bool) -> None:
-        super().__init__()
-        self.norm = layers.norm(inputs)
-        self.conv = layers.conv(inputs, outputs, 1)
-        self.attention = Attention(outputs) if attention else None
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.conv(F.relu(self.norm(x)))
-        if self.attention is not None:
-            x = self.attention(x)
-        return F.avg_pool2d(x, 2)
-
-
-class Readout(nn.Module):
-    """norm, ReLU, global average: what the classifier reads of one period; without a norm the average alone."""
-
-    def __init__(self, norm: nn.Module | None) -> None:
-        super().__init__()
-        self.norm = norm
-
-    def forward(self, x: Tensor) -> Tensor:
-        if self.norm is not None:
-            x = F.relu(self.norm(x))
-        return x.mean((2, 3))

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from rkcnn.error import InputError
 from rkcnn.model.families import FAMILIES
-from rkcnn.model.layers import Layers, OdeNetStem, Readout, Transition, frozen_norms
+from rkcnn.model.frame import ConvStem, OdeNetStem, Readout, Transition
+from rkcnn.model.layers import Layers, frozen_norms
 from rkcnn.model.limits import EVALUATIONS, check_evaluations, check_limit, is_perhaps_large, limited_parameters
 from rkcnn.model.period import Period, load_class
 from rkcnn.model.spec import ModelSpec, norms_of
@@ -54,11 +55,7 @@ class Network(nn.Module):
         frame, block = norms_of(spec)
         around, inside = Layers(frame, dropout), Layers(block, dropout)
         k = spec.k
-        self.preprocessor = (
-            OdeNetStem(channels, k[0], around)
-            if spec.stem == "odenet"
-            else nn.Conv2d(channels, k[0], 3, padding=1, bias=False)
-        )
+        self.preprocessor = OdeNetStem(channels, k[0], around) if spec.stem == "odenet" else ConvStem(channels, k[0])
         build = load_class(FAMILIES[spec.family].period)
         periods: list[Period] = [build(spec, i, inside) for i in range(spec.periods)]
         self.periods = nn.ModuleList(periods)

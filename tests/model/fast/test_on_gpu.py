@@ -64,18 +64,21 @@ def test_the_fused_step_is_as_exact_as_the_plain_one(
     assert all(torch.equal(fused[key], value) for key, value in again.items())
 
 
-def test_a_graph_trains_fused_and_repeats_its_bits() -> None:
+@pytest.mark.parametrize("spec", ["RKCNN-I-2@k=16", "RKCNN-R-2_2@k=10_12"])
+def test_a_graph_trains_fused_and_repeats_its_bits(spec: str) -> None:
+    """A partial batch, which runs outside the graph, and a whole one after it too; with stem, transition, odd width."""
     recipe = replace(RECIPE, precision="bf16")
 
     def states(fused: bool) -> list[Tensor]:
-        run = trainer("RKCNN-I-2@k=16", device="cuda", recipe=recipe)
+        run = trainer(spec, device="cuda", recipe=recipe)
         engine = start_engine("fused", run) if fused else Graph(run)
         assert all(bool(step.fused) == fused for step in run.network.modules() if isinstance(step, RKStep))
         engine.begin()
-        run.begin_epoch()
-        engine.wait_for_caller()
-        for _ in range(3):
-            engine.advance()
+        for steps in (4, 2):
+            run.begin_epoch()
+            engine.wait_for_caller()
+            for _ in range(steps):
+                engine.advance()
         engine.wait()
         return list(run.state().values())
 

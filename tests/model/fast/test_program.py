@@ -69,6 +69,7 @@ def test_gradients_do_not_overlap() -> None:
     [
         (Program(5, 80, True, 1, True), True),
         (Program(2, 128, False, 1, True), True),
+        (Program(2, 125, False, 1, True), True),
         (Program(2, 129, False, 1, True), False),  # too wide for a block
         (Program(8, 16, False, 0, True), False),  # a stage reads eight states
         (Program(5, 16, True, 3, True), False),  # 21 states
@@ -77,3 +78,8 @@ def test_gradients_do_not_overlap() -> None:
 )
 def test_what_the_kernels_can_address(program: Program, fits: bool) -> None:
     assert program.fits == fits
+
+
+def test_widths_are_multiples_of_eight() -> None:
+    assert [Program(1, k, False, 0, True).width for k in (1, 8, 26, 78, 120)] == [8, 8, 32, 80, 120]
+    assert Program(2, 5, newest=True, sweeps=1, y=True).weight_count == (1 + 2 + 2 + 2 + 4 * 9) * 8 * 8

@@ -13,13 +13,13 @@ import model.fast.interpreted  # noqa: F401  skips these tests without triton
 from rkcnn.model.fast import launch_backward, launch_forward
 from rkcnn.model.fast.program import program_of
 from rkcnn.model.fast.step import take_step
-from rkcnn.model.fast.tiles import Plain, Product, Split, Stream, Tiles
+from rkcnn.model.fast.tiles import Plain, Product, Split, Stream, Sums, Tiles
 from rkcnn.model.layers import Layers
 from rkcnn.model.steps.rkcnn import RKStep
 
 SMALL = Tiles(
     Product(16, 16, 16), Product(32, 16, 8), Product(16, 8, 16), Stream(16, 16, 6), Split(16, 16, 16, 60),
-    Split(32, 8, 16, 20), Plain(16),
+    Split(32, 8, 16, 20), Sums(16, 2), Plain(16),
 )  # fmt: skip
 STEPS: dict[str, Callable[[], RKStep]] = {
     "E, one stage": lambda: RKStep(1, 8, Layers("bn")),

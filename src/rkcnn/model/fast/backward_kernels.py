@@ -9,20 +9,20 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from rkcnn.model.fast.forward_kernels import dot
+from rkcnn.model.fast.forward_kernels import convolve, dot
 
 
 @triton.jit
-def store_sums(dh, x, cols, PART, K: tl.constexpr):
-    """Store the block's sums of dh and of dh x, for each column; dh is 0 in rows beyond the last."""
+def store_sums(first, second, cols, PART, K: tl.constexpr):
+    """Store the block's sums of dh and of dh x, for each column."""
     place = PART + tl.program_id(0) * 2 * K + cols
-    tl.store(place, tl.sum(dh, 0), cols < K)
-    tl.store(place + K, tl.sum(dh * x, 0), cols < K)
+    tl.store(place, first, cols < K)
+    tl.store(place + K, second, cols < K)
 
 
 @triton.jit(do_not_specialize=["READS", "POSITIONS", "WEIGHT_AT", "BIAS_AT"])
 def finish_sums(
-    PART, MOM, SS, COEF, GRADS, BLOCKS, M, READS, POSITIONS, WEIGHT_AT, BIAS_AT, K: tl.constexpr,
+    PART, MOM, SS, COEF, GRADS, BLOCKS, M, READS, POSITIONS, WEIGHT_AT, BIAS_AT, R: tl.constexpr, K: tl.constexpr,
     BP: tl.constexpr, BC: tl.constexpr,
 ):  # fmt: skip
     """COEF = (c0, c1, c2) of a norm's backward pass, and the gradients of its weight and bias."""
@@ -47,8 +47,20 @@ def finish_sums(
     tl.store(coefficients, c0, c < K)
     tl.store(coefficients + K, c1, c < K)
     tl.store(coefficients + 2 * K, -c0 * bias / M - c1 * mean, c < K)
-    tl.store(GRADS + WEIGHT_AT + j * K + c, weight, c < K)
-    tl.store(GRADS + BIAS_AT + j * K + c, bias, c < K)
+    tl.store(GRADS + WEIGHT_AT + j * R + c, weight, c < R)
+    tl.store(GRADS + BIAS_AT + j * R + c, bias, c < R)
+
+
+@triton.jit
+def mask_tile(g, rows, cols, Z, SS, DH, M, K: tl.constexpr):
+    """DH = g, the gradient of norm2's output, where its ReLU passes, else 0; returns DH and Z of the block."""
+    mask = (rows < M)[:, None] & (cols < K)[None, :]
+    place = rows[:, None] * K + cols[None, :]
+    z = tl.load(Z + place, mask, 0.0).to(tl.float32)
+    scale, shift = tl.load(SS + cols, cols < K, 0.0), tl.load(SS + K + cols, cols < K, 0.0)
+    dh = tl.where(mask & (z * scale[None, :] + shift[None, :] > 0), g, 0.0).to(DH.dtype.element_ty)
+    tl.store(DH + place, dh, mask)
+    return dh.to(tl.float32), z
 
 
 @triton.jit
@@ -58,41 +70,31 @@ def conv_backward(
     """DH = the gradient of norm2's output where its ReLU passes, from G, that of the 3x3's output; and its sums."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     cols = tl.program_id(1) * BN + tl.arange(0, BN)
-    across, down = rows % WIDTH, (rows // WIDTH) % HEIGHT
-    acc = tl.zeros((BM, BN), tl.float32)
-    for i in range(9 * ((K + BK - 1) // BK)):
-        tap = i // ((K + BK - 1) // BK)
-        c = (i % ((K + BK - 1) // BK)) * BK + tl.arange(0, BK)
-        dy, dx = tap // 3 - 1, tap % 3 - 1
-        v, u = down - dy, across - dx
-        inside = ((rows < M) & (v >= 0) & (v < HEIGHT) & (u >= 0) & (u < WIDTH))[:, None]
-        g = tl.load(G + (rows - dy * WIDTH - dx)[:, None] * K + c[None, :], inside & (c < K)[None, :], 0.0)
-        place = W + c[:, None] * (9 * K) + tap * K + cols[None, :]
-        w = tl.load(place, (c < K)[:, None] & (cols < K)[None, :], 0.0)
-        acc = dot(g, w, acc)
-    mask = (rows < M)[:, None] & (cols < K)[None, :]
-    place = rows[:, None] * K + cols[None, :]
-    z = tl.load(Z + place, mask, 0.0).to(tl.float32)
-    scale, shift = tl.load(SS + cols, cols < K, 0.0), tl.load(SS + K + cols, cols < K, 0.0)
-    passes = mask & (z * scale[None, :] + shift[None, :] > 0)
-    dh = tl.where(passes, acc, 0.0).to(DH.dtype.element_ty)
-    tl.store(DH + place, dh, mask)
-    store_sums(dh.to(tl.float32), z, cols, PART, K)
+    acc = convolve(G, W, rows, cols, M, HEIGHT, WIDTH, K, -1, 1, 9 * K, BM, BN, BK)
+    HALF: tl.constexpr = BN // 2  # by halves, as the block, Z and DH at once do not fit the registers
+    left, right = acc.reshape(BM, 2, HALF).permute(0, 2, 1).split()
+    cols = tl.program_id(1) * BN + tl.arange(0, HALF)
+    dh, z = mask_tile(left, rows, cols, Z, SS, DH, M, K)
+    store_sums(tl.sum(dh, 0), tl.sum(dh * z, 0), cols, PART, K)
+    dh, z = mask_tile(right, rows, cols + HALF, Z, SS, DH, M, K)
+    store_sums(tl.sum(dh, 0), tl.sum(dh * z, 0), cols + HALF, PART, K)
 
 
 @triton.jit
-def mask_with_sums(G, Z, SS, DH, PART, M, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
-    """DH = G, the gradient of norm2's output, where its ReLU passes, else 0; and its sums."""
-    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+def mask_with_sums(G, Z, SS, DH, PART, M, ROWS, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    """DH = G, the gradient of norm2's output, where its ReLU passes, else 0; and its sums over ROWS rows."""
     cols = tl.arange(0, BN)
-    mask = (rows < M)[:, None] & (cols < K)[None, :]
-    place = rows[:, None] * K + cols[None, :]
-    z = tl.load(Z + place, mask, 0.0).to(tl.float32)
-    g = tl.load(G + place, mask, 0.0)
-    scale, shift = tl.load(SS + cols, cols < K, 0.0), tl.load(SS + K + cols, cols < K, 0.0)
-    dh = tl.where(z * scale[None, :] + shift[None, :] > 0, g, 0.0)
-    tl.store(DH + place, dh, mask)
-    store_sums(dh.to(tl.float32), z, cols, PART, K)
+    first = tl.zeros((BM, BN), tl.float32)
+    second = tl.zeros((BM, BN), tl.float32)
+    start = tl.program_id(0) * ROWS
+    for top in range(start, tl.minimum(start + ROWS, M), BM):
+        rows = top + tl.arange(0, BM)
+        mask = (rows < M)[:, None] & (cols < K)[None, :]
+        g = tl.load(G + rows[:, None] * K + cols[None, :], mask, 0.0)
+        dh, z = mask_tile(g, rows, cols, Z, SS, DH, M, K)
+        first += dh
+        second += dh * z
+    store_sums(tl.sum(first, 0), tl.sum(second, 0), cols, PART, K)
 
 
 @triton.jit
@@ -129,8 +131,8 @@ def narrow_backward(
     scale = tl.load(SS + position * 2 * K + cols, cols < K, 0.0)[None, :]
     shift = tl.load(SS + position * 2 * K + K + cols, cols < K, 0.0)[None, :]
     states, results = S + slot * M * K, DH + position * M * K
-    first = tl.zeros((BN,), tl.float32)
-    second = tl.zeros((BN,), tl.float32)
+    first = tl.zeros((BM, BN), tl.float32)  # summed over rows at the end alone: that crosses warps
+    second = tl.zeros((BM, BN), tl.float32)
     start = tl.program_id(0) * ROWS
     for top in range(start, tl.minimum(start + ROWS, M), BM):
         rows = top + tl.arange(0, BM)
@@ -141,18 +143,20 @@ def narrow_backward(
         acc = dot(d, w, tl.zeros((BM, BN), tl.float32))
         dh = tl.where(mask & (x * scale + shift > 0), acc, 0.0).to(DH.dtype.element_ty)
         tl.store(results + place, dh, mask)
-        first += tl.sum(dh.to(tl.float32), 0)
-        second += tl.sum(dh.to(tl.float32) * x, 0)
-    place = PART + (j * PARTS + tl.program_id(0)) * 2 * K + cols
-    tl.store(place, first, cols < K)
-    tl.store(place + K, second, cols < K)
+        first += dh.to(tl.float32)
+        second += dh.to(tl.float32) * x
+    store_sums(tl.sum(first, 0), tl.sum(second, 0), cols, PART + j * PARTS * 2 * K, K)
 
 
 @triton.jit(do_not_specialize=["COUNT"])
 def add_readers(
-    G, S, DH, COEF, OUT, M, COUNT, K: tl.constexpr, EXTERNAL: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    G, S, DH, COEF, OUT, M, COUNT, R: tl.constexpr, K: tl.constexpr, EXTERNAL: tl.constexpr, BM: tl.constexpr,
+    BN: tl.constexpr,
 ):  # fmt: skip
-    """OUT = the gradient of state S: that of the step's result, if it is part of it, and of the COUNT that read it."""
+    """OUT = the gradient of state S: that of the step's result, if it is part of it, and of the COUNT that read it.
+
+    OUT has R columns.
+    """
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     cols = tl.arange(0, BN)
     mask = (rows < M)[:, None] & (cols < K)[None, :]
@@ -169,4 +173,4 @@ def add_readers(
         c2 = tl.load(coefficients + 2 * K, cols < K, 0.0)[None, :]
         total += c0 * dh + (c1 * x + c2)
         DH += M * K
-    tl.store(OUT + place, total.to(OUT.dtype.element_ty), mask)
+    tl.store(OUT + rows[:, None] * R + cols[None, :], total.to(OUT.dtype.element_ty), mask & (cols < R)[None, :])

@@ -8,16 +8,21 @@ from typing import Any
 import torch
 from torch import nn
 
-from rkcnn.model.fast.program import program_of
+from rkcnn.model.fast.program import WIDEST, program_of
+from rkcnn.model.frame import ConvStem, Transition
 from rkcnn.model.layers import BatchNorm
 from rkcnn.model.stage import Stage
 from rkcnn.model.steps.rkcnn import RKCNN, RKStep
 
+MOST_COLOURS = 4  # channels of images that the stem's kernels take
 SHARED_MEMORY = 160 * 1024  # bytes that a block of the kernels may take, as on A100, H100 and newer
 
 
 def fuse_steps(network: nn.Module, device: torch.device) -> str:
-    """Let every RKCNN step of the network train in fused kernels; if one can't, change nothing and return why not."""
+    """Let every RKCNN step of the network, and the layers around, train in fused kernels.
+
+    If a step can't, nothing is changed; returns why not.
+    """
     periods = [module for module in network.modules() if isinstance(module, RKCNN)]
     steps = [step for period in periods for step in period.steps if isinstance(step, RKStep)]
     reason = _why_not_here(device) or ("" if steps else "it has no RKCNN step")
@@ -26,10 +31,16 @@ def fuse_steps(network: nn.Module, device: torch.device) -> str:
     reason = reason or next(filter(None, map(_why_not, steps)), "")
     if reason:
         return reason
+    from rkcnn.model.fast.stem import take_stem
     from rkcnn.model.fast.step import take_step
 
     for step in steps:
         step.fused = take_step
+    for module in network.modules():
+        if isinstance(module, Transition):
+            module.pools_first = True
+        if isinstance(module, ConvStem) and module.in_channels <= MOST_COLOURS and module.out_channels <= WIDEST:
+            module.fused = take_stem
     return ""
 
 

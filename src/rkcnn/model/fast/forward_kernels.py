@@ -1,8 +1,9 @@
 """Kernels of the forward pass of an RKStep.
 
-Activations are (M, K) matrices, a row for each pixel of each image and a column for each channel; states and 1x1
-outputs lie behind each other in one buffer each. Statistics are float32: each block of rows gives its mean and its sum
-of squared deviations, and `finish_moments` joins those in a fixed order, so that a step is the same bit for bit.
+Activations are (M, K) matrices, a row for each pixel of each image and a column for each channel, of which the first R
+are the network's and the others zero; states and 1x1 outputs lie behind each other in one buffer each. Statistics are
+float32: each block of rows gives its mean and its sum of squared deviations, and `finish_moments` joins those in a
+fixed order, so that a step is the same bit for bit.
 """
 
 from __future__ import annotations
@@ -31,20 +32,37 @@ def store_moments(tile, rows, cols, PART, M, K: tl.constexpr, BM: tl.constexpr):
 
 
 @triton.jit
-def take_moments(Y, S, PART, M, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
-    """S = Y, and the moments of its blocks of rows."""
-    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+def take_moments(Y, S, PART, M, ROWS, R: tl.constexpr, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    """S = Y, which has R columns, and the moments of its parts of ROWS rows.
+
+    Those of every BM-th row are taken first, and joined at the end.
+    """
     cols = tl.arange(0, BN)
-    mask = (rows < M)[:, None] & (cols < K)[None, :]
-    place = rows[:, None] * K + cols[None, :]
-    tile = tl.load(Y + place, mask, 0.0)
-    tl.store(S + place, tile, mask)
-    store_moments(tile.to(tl.float32), rows, cols, PART, M, K, BM)
+    start = tl.program_id(0) * ROWS
+    last = tl.minimum(start + ROWS, M)
+    means = tl.zeros((BM, BN), tl.float32)
+    squares = tl.zeros((BM, BN), tl.float32)
+    n = 0.0
+    for top in range(start, last, BM):
+        rows = top + tl.arange(0, BM)
+        mask = (rows < last)[:, None] & (cols < R)[None, :]
+        tile = tl.load(Y + rows[:, None] * R + cols[None, :], mask, 0.0)
+        tl.store(S + rows[:, None] * K + cols[None, :], tile, (rows < last)[:, None] & (cols < K)[None, :])
+        n += 1.0
+        off = tl.where(mask, tile.to(tl.float32) - means, 0.0)
+        means += off / n
+        squares += off * off * ((n - 1.0) / n)
+    counts = ((last - start - tl.arange(0, BM) + BM - 1) // BM).to(tl.float32)[:, None]
+    mean = tl.sum(counts * means, 0) / (last - start)
+    off = means - mean[None, :]
+    place = PART + tl.program_id(0) * 2 * K + cols
+    tl.store(place, mean, cols < K)
+    tl.store(place + K, tl.sum(squares + counts * off * off, 0), cols < K)
 
 
 @triton.jit
 def finish_moments(
-    PART, MOM, WEIGHT, BIAS, SS, BLOCKS, M, eps, K: tl.constexpr, BM: tl.constexpr,
+    PART, MOM, WEIGHT, BIAS, SS, BLOCKS, M, eps, R: tl.constexpr, K: tl.constexpr, BM: tl.constexpr,
     NORM: tl.constexpr, BP: tl.constexpr, BC: tl.constexpr,
 ):  # fmt: skip
     """MOM = (mean, 1 / deviation, unbiased variance) from the moments of blocks of BM rows.
@@ -73,15 +91,15 @@ def finish_moments(
     tl.store(MOM + K + c, rstd, c < K)
     tl.store(MOM + 2 * K + c, squares / (M - 1), c < K)
     if NORM:
-        scale = tl.load(WEIGHT + c, c < K, 0.0) * rstd
+        scale = tl.load(WEIGHT + c, c < R, 0.0) * rstd
         tl.store(SS + c, scale, c < K)
-        tl.store(SS + K + c, tl.load(BIAS + c, c < K, 0.0) - mean * scale, c < K)
+        tl.store(SS + K + c, tl.load(BIAS + c, c < R, 0.0) - mean * scale, c < K)
 
 
 @triton.jit(do_not_specialize=["READS", "POSITIONS"])
 def narrow_forward(
-    S, MOM, WEIGHT, BIAS, SS, W, Z, PART, M, READS, POSITIONS, N: tl.constexpr, K: tl.constexpr,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    S, MOM, WEIGHT, BIAS, SS, W, Z, PART, M, READS, POSITIONS, N: tl.constexpr, R: tl.constexpr,
+    K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
     """Z = relu(norm1(states)) W^T for the N states that READS names, and the moments of Z.
 
@@ -99,8 +117,8 @@ def narrow_forward(
         slot = (READS >> (4 * j)) & 15
         position = (POSITIONS >> (8 * j)) & 255
         moments = MOM + slot * 3 * K + c
-        scale = tl.load(WEIGHT + j * K + c, c < K, 0.0) * tl.load(moments + K, c < K, 0.0)
-        shift = tl.load(BIAS + j * K + c, c < K, 0.0) - tl.load(moments, c < K, 0.0) * scale
+        scale = tl.load(WEIGHT + j * R + c, c < R, 0.0) * tl.load(moments + K, c < K, 0.0)
+        shift = tl.load(BIAS + j * R + c, c < R, 0.0) - tl.load(moments, c < K, 0.0) * scale
         tl.store(SS + position * 2 * K + c, scale, (c < K) & first)
         tl.store(SS + position * 2 * K + K + c, shift, (c < K) & first)
         state = S + slot.to(tl.int64) * M * K
@@ -128,35 +146,56 @@ def apply_norm(Z, SS, A, M, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr)
 
 
 @triton.jit
+def neighbours(rows, dy, dx, HEIGHT, WIDTH):
+    """The rows of the pixels that lie (dy, dx) beside those of `rows`, and which of them are inside their image."""
+    v, u = (rows // WIDTH) % HEIGHT + dy, rows % WIDTH + dx
+    return rows + dy * WIDTH + dx, (v >= 0) & (v < HEIGHT) & (u >= 0) & (u < WIDTH)
+
+
+@triton.jit
+def convolve(
+    A, W, rows, cols, M, HEIGHT, WIDTH, K: tl.constexpr, SIDE: tl.constexpr, OUT: tl.constexpr, IN: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """The block of the 3x3 convolution of A, padded with zeros. W is (K, 3, 3, K).
+
+    The weight of input c for output o is at o OUT + c IN. SIDE is 1, or -1 for the transposed convolution.
+    """
+    KB: tl.constexpr = (K + BK - 1) // BK
+    acc = tl.zeros((BM, BN), tl.float32)
+    for i in range(9 * KB):
+        tap = i // KB
+        c = (i % KB) * BK + tl.arange(0, BK)
+        beside, inside = neighbours(rows, SIDE * (tap // 3 - 1), SIDE * (tap % 3 - 1), HEIGHT, WIDTH)
+        mask = (inside & (rows < M))[:, None] & (c < K)[None, :]
+        a = tl.load(A + beside[:, None] * K + c[None, :], mask, 0.0)
+        place = W + cols[None, :] * OUT + tap * K + c[:, None] * IN
+        acc = dot(a, tl.load(place, (cols < K)[None, :] & (c < K)[:, None], 0.0), acc)
+    return acc
+
+
+@triton.jit
 def conv_forward(
     A, W, OUT, PART, M, HEIGHT, WIDTH, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
     """OUT = the 3x3 convolution of A, padded with zeros, and the moments of OUT."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     cols = tl.program_id(1) * BN + tl.arange(0, BN)
-    across, down = rows % WIDTH, (rows // WIDTH) % HEIGHT
-    acc = tl.zeros((BM, BN), tl.float32)
-    for i in range(9 * ((K + BK - 1) // BK)):
-        tap = i // ((K + BK - 1) // BK)
-        c = (i % ((K + BK - 1) // BK)) * BK + tl.arange(0, BK)
-        dy, dx = tap // 3 - 1, tap % 3 - 1
-        v, u = down + dy, across + dx
-        inside = ((rows < M) & (v >= 0) & (v < HEIGHT) & (u >= 0) & (u < WIDTH))[:, None]
-        a = tl.load(A + (rows + dy * WIDTH + dx)[:, None] * K + c[None, :], inside & (c < K)[None, :], 0.0)
-        place = W + cols[None, :] * (9 * K) + tap * K + c[:, None]
-        w = tl.load(place, (cols < K)[None, :] & (c < K)[:, None], 0.0)
-        acc = dot(a, w, acc)
+    acc = convolve(A, W, rows, cols, M, HEIGHT, WIDTH, K, 1, 9 * K, 1, BM, BN, BK)
     out = acc.to(OUT.dtype.element_ty)
     tl.store(OUT + rows[:, None] * K + cols[None, :], out, (rows < M)[:, None] & (cols < K)[None, :])
     store_moments(out.to(tl.float32), rows, cols, PART, M, K, BM)
 
 
 @triton.jit
-def add_increments(Y, E, COUNT: tl.constexpr, OUT, SIZE, BLOCK: tl.constexpr):
-    """OUT = Y + the COUNT states from E on, in float32; SIZE is that of a state."""
+def add_increments(Y, E, COUNT: tl.constexpr, OUT, SIZE, R: tl.constexpr, K: tl.constexpr, BLOCK: tl.constexpr):
+    """OUT = Y + the COUNT states from E on, in float32, R columns of it; SIZE is that of a state."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     total = tl.load(Y + i, i < SIZE, 0.0).to(tl.float32)
     for _ in tl.static_range(COUNT):
         total += tl.load(E + i, i < SIZE, 0.0).to(tl.float32)
         E += SIZE
-    tl.store(OUT + i, total.to(OUT.dtype.element_ty), i < SIZE)
+    if R == K:
+        tl.store(OUT + i, total.to(OUT.dtype.element_ty), i < SIZE)
+    else:
+        tl.store(OUT + (i // K) * R + i % K, total.to(OUT.dtype.element_ty), (i < SIZE) & (i % K < R))

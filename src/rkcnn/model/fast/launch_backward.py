@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import torch
 import triton
 from torch import Tensor
@@ -22,10 +20,11 @@ from rkcnn.model.fast.launch_forward import (
     weight_views,
 )
 from rkcnn.model.fast.program import Program
+from rkcnn.model.fast.tables import table
 from rkcnn.model.fast.tiles import Split, Tiles, choose_tiles, part_count, power_of_two
 
-SUMMED = 128  # numbers of a block of `add_splits`
-MOST_SPLITS = 64  # parts that it adds at a time
+SUMMED = 256  # numbers of a block of `add_splits`
+UNROLLED = 8  # parts that it loads at a time, if there are few
 
 _convolution_backward = torch.ops.aten.convolution_backward.default
 
@@ -34,7 +33,8 @@ def run_backward(gradient: Tensor, kept: Kept, program: Program) -> tuple[Tensor
     """Return the gradient of y, and those of all parameters of all evaluations in one flat buffer."""
     gradient = gradient.contiguous(memory_format=torch.channels_last)
     states, narrowed, moments, norm1, norm2, _ = kept
-    images, k, height, width = gradient.shape
+    images, real, height, width = gradient.shape
+    k = program.width
     rows, pixels = images * height * width, (images, height, width, k)
     tiles = choose_tiles(rows, k)
     flat = gradient.new_empty(program.starts[-1], dtype=torch.float32)
@@ -46,26 +46,30 @@ def run_backward(gradient: Tensor, kept: Kept, program: Program) -> tuple[Tensor
     coefficients2 = norm2.new_empty((len(program.evaluations), 3, k))
     weights = weight_views(kept.weights, program)
 
-    def add_readers(slot: int, out: Tensor, external: bool) -> None:
+    def add_readers(slot: int, out: Tensor, columns: int, external: bool) -> None:
         readers = program.readers(slot)
         kernels.add_readers[(triton.cdiv(rows, tiles.plain.rows),)](
-            gradient, states[slot], dh1[readers.start :], coefficients1[readers.start :], out, rows, len(readers), K=k,
-            EXTERNAL=external, **plain_blocks(tiles.plain, k),
+            gradients, states[slot], dh1[readers.start :], coefficients1[readers.start :], out, rows, len(readers),
+            R=columns, K=k, EXTERNAL=external, **plain_blocks(tiles.plain, k),
         )  # fmt: skip
 
-    gradients[0].view(pixels).copy_(gradient.permute(0, 2, 3, 1))
+    if real < k:
+        gradients[0].zero_()
+    gradients[0].view(pixels)[..., :real].copy_(gradient.permute(0, 2, 3, 1))
     for e in reversed(range(len(program.evaluations))):
         evaluation, start, places = program.evaluations[e], program.starts[e], program.gradients(e)
         narrow, conv = weights[2 * evaluation.stage : 2 * evaluation.stage + 2]
         if sources[e]:
-            add_readers(evaluation.out, gradients[sources[e]], evaluation.out in program.increments)
+            add_readers(evaluation.out, gradients[sources[e]], k, evaluation.out in program.increments)
         source = gradients[sources[e]]
         if tiles.conv_back is None:
-            part = parts_of(states, tiles.plain.rows)
+            _, each = part_count(tiles.sums.rows, tiles.sums.programs, rows, 1)
+            part = parts_of(states, each)
             through = differentiate_conv(source.view(pixels), source.view(pixels), conv, 0).permute(0, 2, 3, 1)
             kernels.mask_with_sums[(len(part),)](
-                through.contiguous(), narrowed[e], norm2[e], dh2[e], part, rows, K=k, **plain_blocks(tiles.plain, k)
-            )
+                through.contiguous(), narrowed[e], norm2[e], dh2[e], part, rows, each, K=k,
+                **plain_blocks(tiles.sums, k),
+            )  # fmt: skip
         else:
             part = parts_of(states, tiles.conv_back.rows)
             kernels.conv_backward[grid(tiles.conv_back, rows, k)](
@@ -73,7 +77,7 @@ def run_backward(gradient: Tensor, kept: Kept, program: Program) -> tuple[Tensor
             )
         kernels.finish_sums[(triton.cdiv(k, CHANNELS), 1)](
             part, moments[program.slots + e], norm2[e], coefficients2[e], flat, len(part), rows, 0, 0,
-            start + places.weight2, start + places.bias2, K=k, BP=partials(len(part)), BC=CHANNELS,
+            start + places.weight2, start + places.bias2, R=real, K=k, BP=partials(len(part)), BC=CHANNELS,
         )  # fmt: skip
         kernels.add_norm[(triton.cdiv(rows, tiles.plain.rows),)](
             dh2[e], narrowed[e], coefficients2[e], rows, K=k, **plain_blocks(tiles.plain, k)
@@ -89,11 +93,11 @@ def run_backward(gradient: Tensor, kept: Kept, program: Program) -> tuple[Tensor
         )  # fmt: skip
         kernels.finish_sums[(triton.cdiv(k, CHANNELS), reads)](
             part, moments, norm1, coefficients1, flat, parts, rows, program.packed_reads(e),
-            program.packed_positions(e), start + places.weight1, start + places.bias1, K=k, BP=partials(parts),
-            BC=CHANNELS,
+            program.packed_positions(e), start + places.weight1, start + places.bias1, R=real, K=k,
+            BP=partials(parts), BC=CHANNELS,
         )  # fmt: skip
     result = torch.empty_like(gradient)
-    add_readers(0, result, True)
+    add_readers(0, result, real, True)
 
     add_conv_weights(gradients, sources, kept, program, tiles, pixels, flat)
     add_narrow_weights(dh2, kept, program, tiles, flat)
@@ -110,15 +114,16 @@ def add_conv_weights(
     flat: Tensor,
 ) -> None:
     """Write the gradients of all 3x3 weights."""
-    split, k, count = tiles.conv_weights, program.k, len(program.evaluations)
-    starts = [(program.starts[e] + program.gradients(e).conv, 9 * k) for e in range(count)]
+    split, k, real, count = tiles.conv_weights, program.width, program.k, len(program.evaluations)
+    starts = [(program.starts[e] + program.gradients(e).conv, 9 * real) for e in range(count)]
     if split is None:
         normalised = torch.empty_like(gradients[0])
         weight = weight_views(kept.weights, program)[1]
         for e, (start, _) in enumerate(starts):
             apply_norm(kept.narrowed[e : e + 1], kept.norm2[e : e + 1], normalised, tiles.plain)
             found = differentiate_conv(gradients[sources[e]].view(pixels), normalised.view(pixels), weight, 1)
-            flat[start : start + 9 * k * k].view(k, 3, 3, k).copy_(found.permute(0, 2, 3, 1))
+            place = flat[start : start + 9 * real * real].view(real, 3, 3, real)
+            place.copy_(found.permute(0, 2, 3, 1)[:real, :, :, :real])
         return
     _, height, width, _ = pixels
     rows = kept.states.shape[1]
@@ -131,12 +136,12 @@ def add_conv_weights(
         gradients, table(tuple(sources), flat.device), normalised, room, rows, height, width, each, parts, K=k,
         **split_arguments(split),
     )  # fmt: skip
-    add_splits(room, flat, starts, 9 * k)
+    add_splits(room, flat, starts, real, (9, real, k))
 
 
 def add_narrow_weights(through: Tensor, kept: Kept, program: Program, tiles: Tiles, flat: Tensor) -> None:
     """Write the gradients of all 1x1 weights; `through` are those of the 1x1 outputs."""
-    split, k, count = tiles.narrow_weights, program.k, len(program.pairs)
+    split, k, real, count = tiles.narrow_weights, program.width, program.k, len(program.pairs)
     rows = kept.states.shape[1]
     across = split_blocks(split, k)
     parts, each = part_count(split.rows, split.programs, rows, across * count)
@@ -146,8 +151,8 @@ def add_narrow_weights(through: Tensor, kept: Kept, program: Program, tiles: Til
         through, kept.states, kept.norm1, table(tuple(facts), flat.device), room, rows, each, parts, K=k,
         **split_arguments(split),
     )  # fmt: skip
-    starts = [(program.starts[e] + program.gradients(e).narrow + j * k, program.inputs(e)) for e, j in program.pairs]
-    add_splits(room, flat, starts, k)
+    starts = [(program.starts[e] + program.gradients(e).narrow + j * real, program.inputs(e)) for e, j in program.pairs]
+    add_splits(room, flat, starts, real, (1, real, k))
 
 
 def differentiate_conv(gradient: Tensor, x: Tensor, weight: Tensor, argument: int) -> Tensor:
@@ -168,20 +173,19 @@ def gradient_slots(program: Program) -> list[int]:
     return found
 
 
-def add_splits(room: Tensor, flat: Tensor, places: list[tuple[int, int]], row: int) -> None:
-    """Add the parts of every weight gradient and write the sums to their places: (start, length of a row there)."""
+def add_splits(
+    room: Tensor, flat: Tensor, places: list[tuple[int, int]], outputs: int, row: tuple[int, int, int]
+) -> None:
+    """Add the parts of every weight gradient and write the sums to their places: (start, length of a row there).
+
+    A row of the parts, of which there is one for each output, is `row`: taps, and the real and padded inputs of each.
+    """
     count, parts, size = room.shape
     numbers = tuple(number for place in places for number in place)
     weight_kernels.add_splits[(triton.cdiv(size, SUMMED), count)](
-        room,
-        flat,
-        table(numbers, flat.device),
-        parts,
-        size,
-        row,
-        BS=min(MOST_SPLITS, power_of_two(parts)),
-        BLOCK=SUMMED,
-    )
+        room, flat, table(numbers, flat.device), parts, size, outputs, TAPS=row[0], R=row[1], K=row[2],
+        UNROLLED=UNROLLED if parts <= 64 else 4 * UNROLLED, BLOCK=SUMMED, num_warps=2,
+    )  # fmt: skip
 
 
 def split_blocks(split: Split, k: int) -> int:
@@ -198,9 +202,3 @@ def split_arguments(split: Split) -> dict[str, int]:
         "num_warps": split.warps,
         "num_stages": split.stages,
     }
-
-
-@cache
-def table(numbers: tuple[int, ...], device: torch.device) -> Tensor:
-    """Return the numbers on the device; kept for good, since a CUDA graph reads them there at every replay."""
-    return torch.tensor(numbers, dtype=torch.int32, device=device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from math import prod
 from typing import NamedTuple
 
@@ -11,12 +12,14 @@ import triton
 from torch import Tensor
 
 from rkcnn.model.fast import forward_kernels as kernels
+from rkcnn.model.fast import list_kernels
 from rkcnn.model.fast.program import Program
-from rkcnn.model.fast.tiles import Plain, Product, choose_tiles, power_of_two
+from rkcnn.model.fast.tables import address_table, cut
+from rkcnn.model.fast.tiles import Plain, Product, Sums, choose_tiles, part_count, power_of_two
 
 MOST_PARTIALS = 1024  # partial sums that a block of the finishing kernels holds at a time
 CHANNELS = 8  # channels of one such block
-ADDED = 1024  # elements of a block of `add_increments`
+ADDED = 1024  # elements of a block of `add_increments` and `gather_rounded`
 
 
 class Kept(NamedTuple):
@@ -36,13 +39,13 @@ class Kept(NamedTuple):
 
 def allocate(y: Tensor, program: Program) -> tuple[Tensor, Kept]:
     """Return the step's result, and what it keeps, without values."""
-    images, k, height, width = y.shape
-    rows, evaluations = images * height * width, len(program.evaluations)
+    images, _, height, width = y.shape
+    rows, evaluations, k = images * height * width, len(program.evaluations), program.width
 
     def statistics(*shape: int) -> Tensor:
         return y.new_empty((*shape, k), dtype=torch.float32)
 
-    result = y.new_empty((images, height, width, k)).permute(0, 3, 1, 2)
+    result = y.new_empty((images, height, width, program.k)).permute(0, 3, 1, 2)
     return result, Kept(
         y.new_empty((program.slots, rows, k)),
         y.new_empty((evaluations, rows, k)),
@@ -58,37 +61,41 @@ def run_forward(y: Tensor, parameters: Sequence[Tensor], program: Program, eps: 
     y = y.contiguous(memory_format=torch.channels_last)
     result, kept = allocate(y, program)
     states, narrowed, moments, norm1, norm2, _ = kept
-    height, width = y.shape[2:]
+    images, _, height, width = y.shape
     rows, k = states.shape[1:]
+    real = program.k
     tiles = choose_tiles(rows, k)
     weights = cast_weights(parameters, kept.weights, program)
 
     def finish(part: Tensor, block: int, row: Tensor, norm: tuple[Tensor, Tensor, Tensor] | None) -> None:
         weight, bias, out = norm or (row, row, row)
         kernels.finish_moments[(triton.cdiv(k, CHANNELS),)](
-            part, row, weight, bias, out, len(part), rows, eps, K=k, BM=block, NORM=norm is not None,
-            BP=partials(len(part)), BC=CHANNELS,
+            part, row, weight, bias, out, len(part), rows, eps, R=real, K=k, BM=block,
+            NORM=norm is not None, BP=partials(len(part)), BC=CHANNELS,
         )  # fmt: skip
 
-    def take_moments(source: Tensor, slot: int) -> None:
-        part = parts_of(states, tiles.plain.rows)
-        kernels.take_moments[(len(part),)](source, states[slot], part, rows, K=k, **plain_blocks(tiles.plain, k))
-        finish(part, tiles.plain.rows, moments[slot], None)
+    def take_moments(source: Tensor, columns: int, slot: int) -> None:
+        _, each = part_count(tiles.sums.rows, tiles.sums.programs, rows, 1)
+        part = parts_of(states, each)
+        kernels.take_moments[(len(part),)](
+            source, states[slot], part, rows, each, R=columns, K=k, **plain_blocks(tiles.sums, k)
+        )
+        finish(part, each, moments[slot], None)
 
-    take_moments(y, 0)
-    normalised = torch.empty_like(y)
+    take_moments(y, real, 0)
+    normalised = y.new_empty((images, height, width, k)).permute(0, 3, 1, 2)
     for e, evaluation in enumerate(program.evaluations):
         weight1, bias1, _, weight2, bias2, _ = parameters[6 * evaluation.stage : 6 * evaluation.stage + 6]
         narrow, conv = weights[2 * evaluation.stage : 2 * evaluation.stage + 2]
         part, out = parts_of(states, tiles.narrow.rows), moments[program.slots + e]
         kernels.narrow_forward[grid(tiles.narrow, rows, k)](
             states, moments, weight1, bias1, norm1, narrow, narrowed[e], part, rows, program.packed_reads(e),
-            program.packed_positions(e), N=len(evaluation.reads), K=k, **blocks(tiles.narrow),
+            program.packed_positions(e), N=len(evaluation.reads), R=real, K=k, **blocks(tiles.narrow),
         )  # fmt: skip
         finish(part, tiles.narrow.rows, out, (weight2, bias2, norm2[e]))
         apply_norm(narrowed[e : e + 1], norm2[e : e + 1], normalised, tiles.plain)
         if tiles.conv is None:
-            take_moments(torch.conv2d(normalised, conv.permute(0, 3, 1, 2), padding=1), evaluation.out)
+            take_moments(torch.conv2d(normalised, conv.permute(0, 3, 1, 2), padding=1), k, evaluation.out)
             continue
         part = parts_of(states, tiles.conv.rows)
         kernels.conv_forward[grid(tiles.conv, rows, k)](
@@ -97,7 +104,7 @@ def run_forward(y: Tensor, parameters: Sequence[Tensor], program: Program, eps: 
         finish(part, tiles.conv.rows, moments[evaluation.out], None)
     size = rows * k
     kernels.add_increments[(triton.cdiv(size, ADDED),)](
-        states, states[program.increments.start], len(program.increments), result, size, BLOCK=ADDED
+        states, states[program.increments.start], len(program.increments), result, size, R=real, K=k, BLOCK=ADDED
     )
     return result, kept
 
@@ -111,16 +118,27 @@ def apply_norm(narrowed: Tensor, norm2: Tensor, out: Tensor, plain: Plain) -> No
 
 
 def cast_weights(parameters: Sequence[Tensor], flat: Tensor, program: Program) -> list[Tensor]:
-    """Write the convolutions' weights into `flat`, channels last; return each as it lies there."""
-    sources = [parameters[6 * stage + n].permute(0, 2, 3, 1) for stage in range(program.stages) for n in (2, 5)]
-    flat.copy_(torch.cat([source.reshape(-1) for source in sources]))
-    return weight_views(flat, program)
+    """Write the convolutions' weights into `flat`, channels last and `width` wide; return each as it lies there."""
+    found = [parameters[6 * stage + n].permute(0, 2, 3, 1) for stage in range(program.stages) for n in (2, 5)]
+    sources = [source.contiguous() for source in found]  # as the trainer lays them out, so that nothing is copied
+    views = weight_views(flat, program)
+    sizes = [view.numel() for view in views]
+    starts = list(accumulate(sizes, initial=0))
+    rows = tuple(
+        (sources[n].data_ptr(), sources[n].numel() // program.k, starts[n], at, size)
+        for n, at, size in cut(sizes, ADDED)
+    )
+    list_kernels.gather_rounded[(len(rows),)](
+        address_table(rows, flat.device), flat, R=program.k, K=program.width, BLOCK=ADDED
+    )
+    return views
 
 
 def weight_views(flat: Tensor, program: Program) -> list[Tensor]:
-    """Return the (k, 1, 1, inputs) and (k, 3, 3, k) weights of each stage in what `cast_weights` wrote."""
-    k = program.k
-    shapes = [shape for e in range(program.stages) for shape in ((k, 1, 1, program.inputs(e)), (k, 3, 3, k))]
+    """Return the 1x1 and the (width, 3, 3, width) weights of each stage in what `cast_weights` wrote."""
+    k = program.width
+    reads = [len(program.evaluations[e].reads) for e in range(program.stages)]
+    shapes = [shape for count in reads for shape in ((k, 1, 1, count * k), (k, 3, 3, k))]
     parts = flat.split([prod(shape) for shape in shapes])
     return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
 
@@ -152,6 +170,6 @@ def blocks(product: Product) -> dict[str, int]:
     }
 
 
-def plain_blocks(plain: Plain, k: int) -> dict[str, int]:
+def plain_blocks(plain: Plain | Sums, k: int) -> dict[str, int]:
     """Return the sizes of the blocks of a kernel without a product as its arguments."""
     return {"BM": plain.rows, "BN": power_of_two(k), "num_warps": plain.warps}

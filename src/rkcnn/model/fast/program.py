@@ -13,6 +13,7 @@ from rkcnn.model.steps.rkcnn import RKStep
 MOST_SLOTS = 16  # states of a step: kernels get the slot of each state that a stage reads in 4 bits
 MOST_READS = 7  # states that one stage reads: kernels get the place of each in 8 bits of one number
 ALIGNED = 16  # elements: every gradient starts at a multiple of it, so that loads are wide
+CHANNELS = 8  # the width of the states is a multiple of it, likewise: 16 bytes
 WIDEST = 128  # channels: a block holds a row of all of them
 
 
@@ -45,9 +46,10 @@ class Places(NamedTuple):
 
 @dataclass(frozen=True)
 class Program:
-    """The evaluations of a step of s stages of width k. Slot 0 holds y, the others the results of the evaluations.
+    """The evaluations of a step of s stages of k channels. Slot 0 holds y, the others the results of the evaluations.
 
-    `newest`, `sweeps` and `y` are those of RKStep.
+    `newest`, `sweeps` and `y` are those of RKStep. Inside the step all have `width` channels: those above k have
+    weights of zero and are zero, exactly, so that they change no other.
     """
 
     s: int
@@ -68,6 +70,10 @@ class Program:
                 found.append(Evaluation(self.s + i, (*given, *seen[:i], *seen[i + 1 :]), out))
                 now[i] = out
         return tuple(found)
+
+    @property
+    def width(self) -> int:
+        return -(-self.k // CHANNELS) * CHANNELS
 
     @property
     def slots(self) -> int:
@@ -122,15 +128,15 @@ class Program:
 
     @property
     def weight_count(self) -> int:
-        """The number of weights of all convolutions."""
-        return sum((self.inputs(e) + 9 * self.k) * self.k for e in range(self.stages))
+        """The number of weights of all convolutions of `width` channels."""
+        return sum((len(self.evaluations[e].reads) + 9) * self.width**2 for e in range(self.stages))
 
     @property
     def fits(self) -> bool:
         """Whether the kernels can address its states."""
         return (
             self.slots <= MOST_SLOTS
-            and self.k <= WIDEST
+            and self.width <= WIDEST
             and len(self.pairs) < 256
             and all(1 <= len(evaluation.reads) <= MOST_READS for evaluation in self.evaluations)
         )

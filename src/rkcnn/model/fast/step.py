@@ -7,9 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rkcnn.model.fast import list_kernels
 from rkcnn.model.fast.launch_backward import run_backward
 from rkcnn.model.fast.launch_forward import Kept, allocate, run_forward
 from rkcnn.model.fast.program import make_program, numbers_of
+from rkcnn.model.fast.tables import address_table
+from rkcnn.model.fast.tiles import power_of_two
 from rkcnn.model.layers import BatchNorm
 from rkcnn.model.stage import Stage
 from rkcnn.model.steps.rkcnn import RKStep
@@ -76,21 +79,22 @@ def track_moments(
 ) -> None:
     """Move running means and variances (norm1's, norm2's, of each stage) towards the batch's; count the batches."""
     program = make_program(tuple(numbers))
-    k = program.k
-    first = 0
-    for size in (program.s, *[program.s] * program.sweeps):  # a norm that is used again follows its batches in order
-        averages, values = [], []
-        for e in range(first, first + size):
-            _, reads, _ = evaluation = program.evaluations[e]
-            norms = running[4 * evaluation.stage : 4 * evaluation.stage + 4]
-            for kind, row in enumerate((0, 2)):
-                averages += norms[kind].split(k)
-                values += [moments[slot, row] for slot in reads]
-                averages.append(norms[2 + kind])
-                values.append(moments[program.slots + e, row])
-        torch._foreach_lerp_(averages, values, momentum)
-        torch._foreach_add_(counts[2 * program.evaluations[first].stage :][: 2 * size], 1)
-        first += size
+    k, uses = program.k, max(1, program.sweeps)
+    rows = []
+    for stage in range(program.stages):
+        found = [(e, evaluation.reads) for e, evaluation in enumerate(program.evaluations) if evaluation.stage == stage]
+        mean1, variance1, mean2, variance2 = (buffer.data_ptr() for buffer in running[4 * stage : 4 * stage + 4])
+        count1, count2 = (count.data_ptr() for count in counts[2 * stage : 2 * stage + 2])
+        rest = [-1] * (uses - len(found))
+        for j in range(len(found[0][1])):
+            at, slots = 4 * k * j, [reads[j] for _, reads in found]
+            rows.append((mean1 + at, variance1 + at, 0 if j else count1, *slots, *rest))
+        rows.append((mean2, variance2, count2, *[program.slots + e for e, _ in found], *rest))
+    with torch.cuda.device_of(moments):
+        list_kernels.track[(len(rows),)](
+            address_table(tuple(rows), moments.device), moments, momentum, USES=uses, R=k, K=program.width,
+            BLOCK=power_of_two(k),
+        )  # fmt: skip
 
 
 @track_moments.register_fake

@@ -46,6 +46,14 @@ class Plain(NamedTuple):
     warps: int = 4
 
 
+class Sums(NamedTuple):
+    """Blocks of a pass that also sums over rows: rows at a time, and about so many programs in all."""
+
+    rows: int
+    programs: int
+    warps: int = 8
+
+
 class Tiles(NamedTuple):
     """The blocks of every kernel for one shape; None leaves a 3x3 convolution to torch, where that is faster."""
 
@@ -55,6 +63,7 @@ class Tiles(NamedTuple):
     narrow_back: Stream
     conv_weights: Split | None
     narrow_weights: Split
+    sums: Sums
     plain: Plain = Plain(32)
 
 
@@ -63,23 +72,25 @@ def choose_tiles(rows: int, k: int) -> Tiles:
     wide = power_of_two(k)
     half, third = min(64, wide), (32 if 64 < k <= 96 else min(64, wide))  # 96 columns of the sum instead of 128
     split = Split(64, wide, wide, 264, 4)
+    stream = Stream(64, wide, 132) if wide > 64 else Stream(64, wide, 264, 4)  # the wider need eight warps' registers
     if rows >= 131072:
         narrow = Product(128, wide, half, 4)
-        return Tiles(narrow, None, None, Stream(64, half, 528, 4), None, split, Plain(128, 8))
+        return Tiles(narrow, None, None, Stream(64, half, 528, 4), None, split, Sums(64, 528), Plain(128, 8))
     if rows >= 49152:
         narrow = Product(256, wide, half, 8)
-        return Tiles(narrow, None, None, Stream(64, wide, 264, 4), split, split, Plain(128, 8))
+        return Tiles(narrow, None, None, stream, split, split, Sums(64, 528), Plain(128, 8))
     if rows >= 24576:
         product = Product(256, wide, half, 8) if k > 96 else Product(128, wide, third, 4, 4)
-        stream = Stream(64, wide, 132) if k > 96 else Stream(64, wide, 264, 4)
-        return Tiles(product, product, product, stream, split, split, Plain(128, 8))
+        return Tiles(product, product, product, stream, split, split, Sums(64, 264), Plain(128, 8))
     if rows >= 4096:
         narrow = Product(64, wide, wide)
         conv = Product(128, half, wide, 8) if k > 96 else narrow
-        return Tiles(narrow, conv, conv, Stream(64, wide, 132), split, Split(64, wide, wide, 132), Plain(64, 8))
+        few = Split(64, wide, wide, 132)
+        return Tiles(narrow, conv, conv, Stream(64, wide, 132), split, few, Sums(64, 264), Plain(64, 8))
     conv = Product(64, half if k > 96 else min(32, wide), wide)
     narrow = Product(32, half, wide)
-    return Tiles(narrow, conv, conv, Stream(64, half, 528, 4), split, Split(64, wide, wide, 132), Plain(32, 8))
+    few = Split(64, wide, wide, 132)
+    return Tiles(narrow, conv, conv, Stream(64, half, 528, 4), split, few, Sums(32, 264), Plain(32, 8))
 
 
 def power_of_two(number: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from rkcnn.model.fast.forward_kernels import dot
+from rkcnn.model.fast.forward_kernels import dot, neighbours
 
 
 @triton.jit
@@ -22,18 +22,16 @@ def conv_weights(
     split, evaluation = tl.program_id(1), tl.program_id(2).to(tl.int64)
     out = (tile // ((K + BI - 1) // BI)) * BO + tl.arange(0, BO)
     c = (tile % ((K + BI - 1) // BI)) * BI + tl.arange(0, BI)
-    dy, dx = tap // 3 - 1, tap % 3 - 1
     gradient = G + tl.load(GRADIENT_OF + evaluation).to(tl.int64) * M * K
     normalised = A + evaluation * M * K
     acc = tl.zeros((BO, BI), tl.float32)
     last = tl.minimum(split * ROWS + ROWS, M)
     for start in range(split * ROWS, last, BM):
         rows = start + tl.arange(0, BM)
-        v, u = (rows // WIDTH) % HEIGHT + dy, rows % WIDTH + dx
-        inside = ((rows < last) & (v >= 0) & (v < HEIGHT) & (u >= 0) & (u < WIDTH))[:, None]
+        beside, inside = neighbours(rows, tap // 3 - 1, tap % 3 - 1, HEIGHT, WIDTH)
         g = tl.load(gradient + rows[:, None] * K + out[None, :], (rows < last)[:, None] & (out < K)[None, :], 0.0)
-        source = (rows + dy * WIDTH + dx)[:, None]
-        a = tl.load(normalised + source * K + c[None, :], inside & (c < K)[None, :], 0.0)
+        mask = (inside & (rows < last))[:, None] & (c < K)[None, :]
+        a = tl.load(normalised + beside[:, None] * K + c[None, :], mask, 0.0)
         acc = dot(tl.trans(g), a, acc)
     place = PART + (evaluation * SPLITS + split) * 9 * K * K + out[:, None] * (9 * K) + tap * K + c[None, :]
     tl.store(place, acc, (out < K)[:, None] & (c < K)[None, :])
@@ -66,14 +64,23 @@ def narrow_weights(
 
 
 @triton.jit
-def add_splits(PART, GRADS, PLACES, SPLITS, SIZE, ROW, BS: tl.constexpr, BLOCK: tl.constexpr):
-    """GRADS = the sum of each item's SPLITS parts of SIZE numbers, rows of ROW; PLACES: (start, row length) there."""
+def add_splits(
+    PART, GRADS, PLACES, SPLITS, SIZE, OUTPUTS, TAPS: tl.constexpr, R: tl.constexpr, K: tl.constexpr,
+    UNROLLED: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """GRADS = the sum of each item's SPLITS parts of SIZE numbers, added in order, UNROLLED loaded at a time.
+
+    Parts have TAPS times K numbers for each output, of which the first R of the first OUTPUTS have a place:
+    PLACES are the start, and how many numbers lie there from one output to the next.
+    """
     item = tl.program_id(1).to(tl.int64)
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    total = tl.zeros((BS, BLOCK), tl.float32)
-    for first in range(0, SPLITS, BS):
-        split = first + tl.arange(0, BS)
-        place = PART + (item * SPLITS + split)[:, None] * SIZE + i[None, :]
-        total += tl.load(place, (split < SPLITS)[:, None] & (i < SIZE)[None, :], 0.0)
+    part = PART + item * SPLITS * SIZE + i
+    total = tl.zeros((BLOCK,), tl.float32)
+    for first in range(0, SPLITS, UNROLLED):
+        for n in tl.static_range(UNROLLED):
+            split = first + n
+            total += tl.load(part + split * SIZE, (i < SIZE) & (split < SPLITS), 0.0)
     start, length = tl.load(PLACES + 2 * item), tl.load(PLACES + 2 * item + 1)
-    tl.store(GRADS + start + (i // ROW) * length + i % ROW, tl.sum(total, 0), i < SIZE)
+    out, tap, c = i // (TAPS * K), (i // K) % TAPS, i % K
+    tl.store(GRADS + start + out * length + tap * R + c, total, (i < SIZE) & (out < OUTPUTS) & (c < R))

@@ -6,7 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rkcnn.model.layers import Layers, Readout, Transition
+from rkcnn.model.frame import Readout, Transition
+from rkcnn.model.layers import Layers
 from rkcnn.model.network import Published
 from rkcnn.model.stage import SharedStage
 

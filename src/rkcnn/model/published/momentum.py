@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rkcnn.model.layers import Layers, Readout
+from rkcnn.model.frame import Readout
+from rkcnn.model.layers import Layers
 from rkcnn.model.network import Published
 from rkcnn.model.steps.momentum import MomentumStep
 

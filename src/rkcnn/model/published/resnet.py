@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rkcnn.model.layers import Layers, Readout
+from rkcnn.model.frame import Readout
+from rkcnn.model.layers import Layers
 from rkcnn.model.network import Published
 
 

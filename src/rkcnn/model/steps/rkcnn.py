@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.model.drawing import Diagram
-from rkcnn.model.layers import BatchNorm, Layers
+from rkcnn.model.layers import BatchNorm, Layers, has_autocast
 from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
 from rkcnn.model.stage import SharedStage, Stage
@@ -63,11 +63,10 @@ class RKStep(nn.Module):
         return x, e
 
     def trains_fused(self, y: Tensor) -> bool:
-        """Whether the fused kernels can take this step: in training with autocast, where norms follow the batches."""
+        """Whether fused kernels could take this step: in training with autocast, where norms follow the batches."""
         norms = [module for module in self.modules() if isinstance(module, BatchNorm)]
         return (
-            self.fused is not None
-            and torch.is_autocast_enabled(y.device.type)
+            has_autocast(y)
             and y.numel() < 2**31
             and all(norm.training and not norm.frozen and norm.momentum is not None for norm in norms)
         )
