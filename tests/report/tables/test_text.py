@@ -53,9 +53,12 @@ def test_a_whole_table_fits_the_terminal(tmp_path: Path, table: str, preset: str
     put_records(tmp_path, errors_of, table, preset, params=39_000_000, paper_flops=14_790_000_000)
     text = table_text(report_of(tmp_path, table))
     longest = max(map(len, text.splitlines()))
-    assert longest <= WIDTH + (
-        5 if (table, preset) == ("sota-cifar100", "paper") else 0
-    )  # the longest name and the widest errors meet
+    allowed = 0
+    if table.startswith("sota-") and preset == "fast":
+        allowed = 2  # the longest name, behind FAST, and two misprints meet
+    if (table, preset) == ("sota-cifar100", "paper"):
+        allowed = 5  # the longest name and the widest errors meet
+    assert longest <= WIDTH + allowed
 
 
 @pytest.mark.parametrize("preset", ["fast", "smoke"])
