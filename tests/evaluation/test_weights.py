@@ -108,6 +108,7 @@ NAN, INF = float("nan"), float("inf")
         ({"mean": [10**400]}, "it has a whole number of 401 digits"),
         ({"std": [INF]}, "it has the number Infinity"),
         ({"std": [0]}, "std is "),
+        ({"std": [1e-300]}, r"std is \[1e-300\], and must be a list of finite numbers above 1e-09"),
         ({"more": 1}, "its description needs channels, classes"),
     ],
 )
@@ -227,3 +228,20 @@ def test_a_message_repeats_no_long_header(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="can't be read as weights") as refused:
         read_weights(tmp_path / "w.safetensors")
     assert len(str(refused.value).replace(str(tmp_path), "")) < 300
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_weights_that_are_not_finite(tmp_path: Path, digits: Images, value: float) -> None:
+    made = create_model("ResNet@k=4", channels=1)
+    with torch.no_grad():
+        list(made.parameters())[-1].view(-1)[-1] = value
+    path = write(tmp_path / "w.safetensors", made, NetworkDescription.of("ResNet@k=4", digits).as_metadata())
+    with pytest.raises(InputError, match=r"w\.safetensors holds numbers that are not finite, in .+; it is damaged"):
+        read_weights(path)
+
+
+def test_a_header_of_many_entries(tmp_path: Path, digits: Images) -> None:
+    metadata = NetworkDescription.of("ResNet@k=4", digits).as_metadata() | {str(number): "" for number in range(120_000)}
+    path = write(tmp_path / "w.safetensors", create_model("ResNet@k=4", channels=1), metadata)
+    with pytest.raises(InputError, match="can't be read as weights: its header has 240,"):
+        read_weights(path)
