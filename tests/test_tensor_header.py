@@ -27,7 +27,10 @@ def test_headers_of_large_networks_with_many_classes_pass() -> None:
     [
         (json.dumps({"__metadata__": {str(number): "" for number in range(120_000)}}), "240,001 names and texts"),
         (json.dumps({"__metadata__": {f"{number}\\": "\\" for number in range(120_000)}}), "240,001 names and texts"),
-        (json.dumps({str(n): {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for n in range(50_000)}), "250,000"),
+        (
+            json.dumps({str(n): {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for n in range(50_000)}),
+            "250,000",
+        ),
     ],
     ids=["metadata", "backslashes", "tensors"],
 )

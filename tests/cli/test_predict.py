@@ -85,9 +85,7 @@ def test_standard_input_without_an_end(
     assert stream.given <= 5 << 20
 
 
-def test_standard_input_that_is_closed_or_a_folder(
-    rkcnn: Run, trained: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_standard_input_that_is_closed_or_a_folder(rkcnn: Run, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(size: int) -> bytes:
         raise IsADirectoryError(21, "Is a directory")
 

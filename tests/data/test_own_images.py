@@ -340,9 +340,7 @@ def test_arrays_of_other_names(folder: Path, tmp_path: Path) -> None:
         (OwnOptions(size=32, split=0.5), r"an \.npz is not resized"),
     ],
 )
-def test_flat_images_of_an_npz_are_refused_before_they_are_unpacked(
-    tmp_path: Path, own: OwnOptions, says: str
-) -> None:
+def test_flat_images_of_an_npz_are_refused_before_they_are_unpacked(tmp_path: Path, own: OwnOptions, says: str) -> None:
     pixels = np.zeros((4, 3000, 4000), np.uint8)  # 48 MB, in 47 KB of a file
     np.savez_compressed(tmp_path / "a.npz", x_train=pixels, y_train=[0, 0, 0, 1])
     tracemalloc.start()

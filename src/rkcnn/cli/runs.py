@@ -68,7 +68,9 @@ def list_troubles(run: Result | BegunRun | InputError) -> list[InputError]:
     if isinstance(run, InputError):
         return [run]
     return [
-        InputError(f"{path} or its tensors are damaged; the checkpoint before it is shown, and training continues there")
+        InputError(
+            f"{path} or its tensors are damaged; the checkpoint before it is shown, and training continues there"
+        )
         for path in (() if isinstance(run, Result) else run.damaged)
     ]
 

@@ -25,6 +25,7 @@ from rkcnn.tensor_header import check_tensor_header
 
 LONGEST_NAME = 1_000  # characters of a network's name
 LARGEST_SIDE = 65536  # pixels of an image
+LARGEST_WEIGHT = 1e18  # beyond it float32 soon overflows, and the network's answers are no numbers
 LEAST_DEVIATION = 1e-9  # of std; one pixel of a billion that is 1 of 255 brighter than the others gives 1e-7
 LARGEST_STATISTIC = 1e6  # of mean and std, which lie between 0 and 1 for any images
 DTYPES = {"F64", "F32", "F16", "BF16", "I64"}  # of weights; the last for the counters of batch norms
@@ -100,12 +101,13 @@ def read_weights(path: Path) -> tuple[nn.Module, NetworkDescription]:
 
 
 def _check_finite(path: Path, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return the tensors; InputError if a number in them is infinite or none, as no finished run's is."""
+    """Return the tensors; InputError if a number in them is not finite or can't be, as in no finished run."""
     for name, value in tensors.items():
-        if value.is_floating_point() and not value.isfinite().all():
+        low = 0 if name.endswith("running_var") else -LARGEST_WEIGHT
+        if value.is_floating_point() and not ((value >= low) & (value <= LARGEST_WEIGHT)).all():
             raise InputError(
-                f"{path} holds numbers that are not finite, in {shorten(name)}; it is damaged, or was written by another "
-                f"program: give a finished run's folder or its {WEIGHTS}"
+                f"{path} holds numbers that are not finite, or that no training gives, in {shorten(name, 60)}; it is "
+                f"damaged, or of another program: give a finished run's folder or its {WEIGHTS}"
             )
     return tensors
 

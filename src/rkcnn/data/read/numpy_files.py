@@ -271,24 +271,23 @@ def _read_array(
     return np.frombuffer(data, header.dtype).reshape(header.shape, order="F" if header.fortran else "C")
 
 
-def _unpack(
-    archive: zipfile.ZipFile, name: str, member: _Member, where: str, most: int | None
-) -> Iterator[bytes]:
+def _unpack(archive: zipfile.ZipFile, name: str, member: _Member, where: str, most: int | None) -> Iterator[bytes]:
     size, dtype = member.header.size, member.header.dtype
     done = 0
     with archive.open(member.info) as packed:
         read_header(packed, f"{where}: {name}")
         while done <= size and (chunk := packed.read(CHUNK)):
             done += len(chunk)
-            if most is not None and (values := np.frombuffer(chunk, dtype, len(chunk) // dtype.itemsize)).size:
-                if values.min() < 0 or values.max() > most:
-                    raise InputError(
-                        f"{where}: {name} has labels from {values.min()} to {values.max()}, and labels must be whole "
-                        f"numbers from 0 to {most}"
-                    )
+            if most is not None:
+                _check_labels(np.frombuffer(chunk, dtype, len(chunk) // dtype.itemsize), most, f"{where}: {name}")
             yield chunk
     if done != size:
         raise InputError(f"{where}: {name} claims {size} bytes, has {'more' if done > size else 'less'}")
+
+
+def _check_labels(labels: np.ndarray[Any, Any], most: int, where: str) -> None:
+    if labels.size and not 0 <= (low := labels.min()) <= (high := labels.max()) <= most:
+        raise InputError(f"{where} has labels from {low} to {high}, and labels must be whole numbers from 0 to {most}")
 
 
 def _match_names(members: list[str], keys: Mapping[str, str], where: str) -> dict[str, str]:
