@@ -85,9 +85,9 @@ def test_damaged_predictions_are_told(rkcnn: Run, runs: Path, header: bytes) -> 
 
 WRONG = {  # by what is wrong: predictions of 200 images of class 0, of which 6 were mistaken
     "has 7 classes, and the result is of 200 images": np.zeros(7, np.int16),
-    "has classes from 0 to 77, and those of the result are 0 to 9": np.repeat(np.int16([0, 77]), [194, 6]),
-    "has classes from -1 to 0, and those of the result are 0 to 9": np.repeat(np.int16([0, -1]), [194, 6]),
-    "has 8 mistakes in 200 images, and the result an error of 3.0000%": np.repeat(np.int16([0, 3]), [192, 8]),
+    "has classes from 0 to 77, and those of the result are 0 to 9": np.repeat(np.array([0, 77], np.int16), [194, 6]),
+    "has classes from -1 to 0, and those of the result are 0 to 9": np.repeat(np.array([0, -1], np.int16), [194, 6]),
+    "has 8 mistakes in 200 images, and the result an error of 3.0000%": np.repeat(np.array([0, 3], np.int16), [192, 8]),
 }
 
 
@@ -99,7 +99,7 @@ def test_readable_predictions_that_contradict_the_result_are_told(rkcnn: Run, ru
         facts["data"] |= {"held_out_images": 200, "classes": list("0123456789")}
         (folder / "result.json").write_text(json.dumps(facts))
         wrong = round(200 * facts["error"])
-        np.save(folder / "predictions.npy", np.repeat(np.int16([0, 3]), [200 - wrong, wrong]))
+        np.save(folder / "predictions.npy", np.repeat(np.array([0, 3], np.int16), [200 - wrong, wrong]))
         np.save(folder / "labels.npy", np.zeros(200, np.int16))
     code, sound, err = rkcnn("compare", str(runs))
     assert (code, err, "There is no McNemar test" in sound, "McNemar" in sound) == (0, "", False, True)

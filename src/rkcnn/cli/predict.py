@@ -98,7 +98,8 @@ def find_all(names: tuple[str, ...]) -> tuple[list[PictureSource], list[Unreadab
     for name in names:
         try:
             if name == "-":
-                content = read_endless(sys.stdin and sys.stdin.buffer, name := "standard input")
+                stream = None if sys.stdin is None else sys.stdin.buffer  # None where it is closed
+                content = read_endless(stream, name := "standard input")
                 sources.append(PictureSource(name, partial(read_bytes, content)))
                 continue
             sources += [file_source(path) for path in find_pictures(Path(name))]

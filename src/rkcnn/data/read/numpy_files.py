@@ -286,7 +286,8 @@ def _unpack(archive: zipfile.ZipFile, name: str, member: _Member, where: str, mo
 
 
 def _check_labels(labels: np.ndarray[Any, Any], most: int, where: str) -> None:
-    if labels.size and not 0 <= (low := labels.min()) <= (high := labels.max()) <= most:
+    low, high = (labels.min(), labels.max()) if labels.size else (0, 0)
+    if low < 0 or high > most:
         raise InputError(f"{where} has labels from {low} to {high}, and labels must be whole numbers from 0 to {most}")
 
 
