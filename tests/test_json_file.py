@@ -61,8 +61,9 @@ def test_brackets_in_text_are_no_depth() -> None:
         b'"' + b'\\"' * (LONG // 2 - 1),
         b"[" + b"0.5," * (LONG // 4 - 1) + b"0]",
         b"[" + b'"abcdefghijklmnopq",' * (LONG // 20 - 1) + b"0]",
+        b"{" + b",".join(b'"%d":0' % i for i in range(60_000)) + b',"z":1,"z":2}',
     ],
-    ids=["lists", "objects", "empty lists", "text", "numbers", "texts"],
+    ids=["lists", "objects", "empty lists", "text", "numbers", "texts", "a name twice, after many others"],
 )
 def test_a_refusal_takes_little_time_and_memory(content: bytes) -> None:
     tracemalloc.start()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from rkcnn.disk import read_file
+from rkcnn.error import shorten
 
 LONG = 6 << 20
 """The most bytes of a file that grows with the epochs or with the number of classes: result.json, the JSON of a
@@ -128,9 +129,9 @@ def _check_text(value: Any) -> None:
 def _check_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in found if names.count(name) > 1)
-        raise ValueError(f"it has {twice!r} twice in one object")
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"it has {shorten(twice)!r} twice in one object")
     return found
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from outcome import outcome
@@ -79,3 +81,33 @@ def test_damaged_predictions_are_told(rkcnn: Run, runs: Path, header: bytes) -> 
     assert (code, "4 runs" in out) == (1, True)
     assert err.startswith(f"rkcnn: {path / 'predictions.npy'} can't be read as the class of each image")
     assert err.count("\n") == 1
+
+
+WRONG = {  # by what is wrong: predictions of 200 images of class 0, of which 6 were mistaken
+    "has 7 classes, and the result is of 200 images": np.zeros(7, np.int16),
+    "has classes from 0 to 77, and those of the result are 0 to 9": np.repeat(np.array([0, 77], np.int16), [194, 6]),
+    "has classes from -1 to 0, and those of the result are 0 to 9": np.repeat(np.array([0, -1], np.int16), [194, 6]),
+    "has 8 mistakes in 200 images, and the result an error of 3.0000%": np.repeat(np.array([0, 3], np.int16), [192, 8]),
+}
+
+
+@pytest.mark.parametrize("says", WRONG)
+def test_readable_predictions_that_contradict_the_result_are_told(rkcnn: Run, runs: Path, says: str) -> None:
+    folders = [path.parent for path in sorted(runs.rglob("result.json")) if b'"seed": 0' in path.read_bytes()]
+    for folder in folders:
+        facts = json.loads((folder / "result.json").read_text())
+        facts["data"] |= {"held_out_images": 200, "classes": list("0123456789")}
+        (folder / "result.json").write_text(json.dumps(facts))
+        wrong = round(200 * facts["error"])
+        np.save(folder / "predictions.npy", np.repeat(np.array([0, 3], np.int16), [200 - wrong, wrong]))
+        np.save(folder / "labels.npy", np.zeros(200, np.int16))
+    code, sound, err = rkcnn("compare", str(runs))
+    assert (code, err, "There is no McNemar test" in sound, "McNemar" in sound) == (0, "", False, True)
+    mistaken = next(folder for folder in folders if b'"error": 0.03' in (folder / "result.json").read_bytes())
+    np.save(mistaken / "predictions.npy", WRONG[says])
+    code, out, err = rkcnn("compare", str(runs))
+    assert code == 1
+    assert err.startswith(f"rkcnn: {mistaken / 'predictions.npy'} {says}, and tests image by image are left out;")
+    assert err.count("\n") == 1
+    assert "4 runs" in out
+    assert "There is no McNemar test" in out

@@ -57,6 +57,48 @@ def test_json_and_standard_input(rkcnn: Run, trained: Path, pictures: Path, monk
     assert first["top"][0]["class"] == str(np.load(trained / "predictions.npy")[1])
 
 
+class Endless(io.RawIOBase):
+    """A stream without an end, as /dev/zero is, that begins with some bytes; it counts what was read."""
+
+    def __init__(self, beginning: bytes) -> None:
+        self.beginning, self.given = beginning, 0
+
+    def read(self, size: int = -1) -> bytes:
+        assert size > 0, "all of it was asked for"
+        self.given += size
+        return self.beginning.ljust(size, b"\0") if self.given == size else bytes(size)
+
+
+@pytest.mark.parametrize(
+    ("beginning", "says"),
+    [(b"", "standard input: can't be read as PNG"), (b"BM", "standard input: holds more than 4,194,304 bytes")],
+)
+def test_standard_input_without_an_end(
+    rkcnn: Run, trained: Path, monkeypatch: pytest.MonkeyPatch, beginning: bytes, says: str
+) -> None:
+    monkeypatch.setattr("rkcnn.data.picture.MOST_STREAMED", 4 << 20)
+    stream = Endless(beginning)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stream))
+    code, out, err = rkcnn("predict", str(trained), "-")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert says in err
+    assert stream.given <= 5 << 20
+
+
+def test_standard_input_that_is_closed_or_a_folder(rkcnn: Run, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(size: int) -> bytes:
+        raise IsADirectoryError(21, "Is a directory")
+
+    for stdin, says in (
+        (None, "standard input: there are no bytes"),
+        (SimpleNamespace(buffer=SimpleNamespace(read=refuse)), "standard input: can't be read (Is a directory)"),
+    ):
+        monkeypatch.setattr(sys, "stdin", stdin)
+        code, out, err = rkcnn("predict", str(trained), "-")
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert says in err
+
+
 def test_bad_ones_are_named_and_the_others_answered(rkcnn: Run, trained: Path, pictures: Path, tmp_path: Path) -> None:
     bad, empty = pictures / "bad.png", tmp_path / "empty"
     bad.write_bytes((pictures / "0.png").read_bytes()[:50])

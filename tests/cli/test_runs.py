@@ -77,6 +77,11 @@ def test_only_runs_that_have_begun(rkcnn: Run, tmp_path: Path) -> None:
     code, out, _ = rkcnn("runs", "--from", str(tmp_path))
     assert code == 0
     assert out.splitlines()[1].split()[4:] == ["-", "-", "0", "of", "3", "0:00", "-", "begun", str(tmp_path)]
+    (tmp_path / "checkpoint-00000-000001.json").write_text("{")
+    code, out, err = rkcnn("runs", "--from", str(tmp_path))
+    assert (code, "begun" in out, err.count("\n")) == (1, True, 1)
+    assert err.startswith(f"rkcnn: {tmp_path}/checkpoint-00000-000001.json or its tensors are damaged; the checkpoint")
+    (tmp_path / "checkpoint-00000-000001.json").unlink()
     (tmp_path / "checkpoint-00000-000000.json").write_text("{")
     code, out, err = rkcnn("runs", "--from", str(tmp_path))
     assert (code, out) == (1, f"no results below {tmp_path}\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -329,3 +330,23 @@ def test_arrays_of_other_names(folder: Path, tmp_path: Path) -> None:
     assert (len(train), train.own.keys) == (2, keys)
     with pytest.raises(InputError, match="given with a folder; it names the arrays of an"):
         load_data_set(f"folder:{folder}", own=OwnOptions(keys=keys))
+
+
+@pytest.mark.parametrize(
+    ("own", "says"),
+    [
+        (OwnOptions(), "has no test set of its own"),
+        (OwnOptions(split=0.5), "class 1 has one image"),
+        (OwnOptions(size=32, split=0.5), r"an \.npz is not resized"),
+    ],
+)
+def test_flat_images_of_an_npz_are_refused_before_they_are_unpacked(tmp_path: Path, own: OwnOptions, says: str) -> None:
+    pixels = np.zeros((4, 3000, 4000), np.uint8)  # 48 MB, in 47 KB of a file
+    np.savez_compressed(tmp_path / "a.npz", x_train=pixels, y_train=[0, 0, 0, 1])
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=says):
+            load_data_set(f"npz:{tmp_path / 'a.npz'}", own=own)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()

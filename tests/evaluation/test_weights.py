@@ -108,6 +108,7 @@ NAN, INF = float("nan"), float("inf")
         ({"mean": [10**400]}, "it has a whole number of 401 digits"),
         ({"std": [INF]}, "it has the number Infinity"),
         ({"std": [0]}, "std is "),
+        ({"std": [1e-300]}, r"std is \[1e-300\], and must be a list of finite numbers above 1e-09"),
         ({"more": 1}, "its description needs channels, classes"),
     ],
 )
@@ -227,3 +228,24 @@ def test_a_message_repeats_no_long_header(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="can't be read as weights") as refused:
         read_weights(tmp_path / "w.safetensors")
     assert len(str(refused.value).replace(str(tmp_path), "")) < 300
+
+
+@pytest.mark.parametrize(
+    ("end", "value"), [("weight", NAN), ("weight", INF), ("bias", -INF), ("weight", 2.0**120), ("running_var", -1.0)]
+)
+def test_weights_that_no_training_gives(tmp_path: Path, digits: Images, end: str, value: float) -> None:
+    made = create_model("RKCNN-E-2@k=4", channels=1)
+    name = next(name for name in made.state_dict() if name.endswith(end))
+    made.state_dict()[name].view(-1)[-1] = value
+    path = write(tmp_path / "w.safetensors", made, NetworkDescription.of("RKCNN-E-2@k=4", digits).as_metadata())
+    with pytest.raises(InputError, match=rf"w\.safetensors holds numbers that are not finite, or .*, in {name}; it is"):
+        read_weights(path)
+
+
+def test_a_header_of_many_entries(tmp_path: Path, digits: Images) -> None:
+    metadata = NetworkDescription.of("ResNet@k=4", digits).as_metadata() | {
+        str(number): "" for number in range(120_000)
+    }
+    path = write(tmp_path / "w.safetensors", create_model("ResNet@k=4", channels=1), metadata)
+    with pytest.raises(InputError, match="can't be read as weights: its header has 240,"):
+        read_weights(path)

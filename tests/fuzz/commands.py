@@ -19,17 +19,27 @@ from fuzz.mutations import Damage, damage, put
 from fuzz.watched import ACCEPTED, CRASHED, Outcome, run_watched
 from fuzz.world import COMMANDS, TARGETS, build_files, build_runs, copy_world, expand, prepare
 from rkcnn.cli import main
-from rkcnn.data.read.numpy_files import read_npy
 from rkcnn.record.memory import read_memory
 from rkcnn.record.result import read_result
 from rkcnn.record.run import read_config
+from rkcnn.report.compare import find_damaged_predictions
+from rkcnn.run_folder import RESULT
+
+
+def read_classes_of_run(path: Path) -> None:
+    """Read predictions.npy or labels.npy; InputError if it can't be read, or contradicts the result beside it."""
+    for error in find_damaged_predictions([(path.parent, read_result(path.parent / RESULT))]):
+        raise error
+
 
 CANARY = b"not ours: 0123456789\n"
 ALONE: dict[
     str, Callable[[Path], object]
 ] = {  # by the name of a target: what reads its file, and refuses a damaged one
     **dict.fromkeys(("result.json", "result.json of another seed", "result.json of a table"), read_result),
-    **dict.fromkeys(("predictions.npy", "labels.npy", "predictions.npy of a table", "labels.npy of a table"), read_npy),
+    **dict.fromkeys(
+        ("predictions.npy", "labels.npy", "predictions.npy of a table", "labels.npy of a table"), read_classes_of_run
+    ),
     "memory.json": read_memory,
     "config.json": read_config,
 }

@@ -101,6 +101,8 @@ def _check_text(found: Outcome, err: str, place: Place) -> list[str]:
         short = line.replace(str(place.root), "")
         if len(short) > LONGEST + ABOUT:
             wrong.append(f"a sentence of {len(short)} characters: {short[:100]}...")
+    if re.search(rb"\bnan %", found.out):
+        wrong.append("the output says nan %")
     if "Warning: " in err:
         wrong.append(f"a warning of Python: {next(line for line in err.splitlines() if 'Warning: ' in line)[:150]}")
     for name, text in (("output", found.out.decode("utf-8", "replace")), ("message", err)):

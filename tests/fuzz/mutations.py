@@ -10,6 +10,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from fuzz.array_mutations import change_classes, change_npz, change_weights
+
 HUGE = 8 << 30  # bytes of a sparse file: read as a whole, it would fill the memory of most machines
 DEEP = 200_000  # levels of nested JSON
 NUMBERS = (
@@ -80,7 +82,8 @@ SHAPES = (
     ),
     *("(True,)", "(" * 200 + ")" * 200, "(9999999999999999999999,)", "[32]", "None"),
 )
-FORMS = ("bytes", "json", "npy", "safetensors", "text")
+FORMS = ("bytes", "json", "npy", "npz", "safetensors", "text")
+MANY = (30_000, 60_000, 150_000)  # names in an object
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,8 @@ def damage(random: Random, sound: bytes, form: str) -> Damage:
     if random.random() < 0.12:
         return Damage(random.choice(list(KINDS)), None)
     ways = {"json": _damage_json, "npy": _damage_npy, "safetensors": _damage_safetensors}
+    if form == "npz" and random.random() < 0.1:
+        return Damage("npz sizes", change_npz(random, sound))
     if form in ways and random.random() < 0.75:
         return ways[form](random, sound)
     return damage_bytes(random, sound)
@@ -205,7 +210,9 @@ def change_json(random: Random, sound: str) -> tuple[str, str]:
     """Return what was done to a JSON text, and the text."""
     facts = json.loads(sound)
     if random.random() < 0.25:
-        name = random.choice(("deep lists", "deep objects", "duplicate key", "long number", "no JSON", "deep value"))
+        name = random.choice(
+            ("deep lists", "deep objects", "duplicate key", "long number", "no JSON", "deep value", "many names")
+        )
         return name, _break_json_text(random, sound, facts, name)
     places = list(_places(facts))
     if not places:
@@ -260,6 +267,9 @@ def _break_json_text(random: Random, sound: str, facts: Any, name: str) -> str:
         return random.choice(
             ("", "null", "NaN", "[]", "{}", '"text"', "\x00", "{'a': 1}", "\ufeff{}", "1" * 5000, "[1,")
         )
+    if name == "many names":
+        names = ",".join(f'"{number}":0' for number in range(random.choice(MANY)))
+        return f'{{{names}, "z":1, "z":2, {sound.lstrip()[1:]}'
     key = random.choice(list(facts)) if isinstance(facts, dict) and facts else "a"
     quoted = json.dumps(key)
     if name == "duplicate key":
@@ -270,6 +280,8 @@ def _break_json_text(random: Random, sound: str, facts: Any, name: str) -> str:
 
 def _damage_npy(random: Random, sound: bytes) -> Damage:
     """Return an npy file whose header says something else; the data stays."""
+    if random.random() < 0.35:
+        return Damage("npy values", change_classes(random, sound))
     length = int.from_bytes(sound[8:10], "little")
     shape = random.choice(SHAPES)
     kind = random.choice(
@@ -298,6 +310,10 @@ def _damage_safetensors(random: Random, sound: bytes) -> Damage:
     if random.random() < 0.2:
         said = random.choice((0, 1, length - 1, length + 1, 2**20, 10**8, 2**44, 2**63, 2**64 - 1))
         return Damage("safetensors length", said.to_bytes(8, "little") + sound[8:])
+    if random.random() < 0.15:
+        return Damage("safetensors values", change_weights(random, sound))
+    if random.random() < 0.08:
+        return _with_many_entries(random, header, sound[8 + length :])
     text: str
     if "rkcnn" in header.get("__metadata__", {}) and random.random() < 0.7:
         about, changed = change_json(random, header["__metadata__"]["rkcnn"])
@@ -308,3 +324,17 @@ def _damage_safetensors(random: Random, sound: bytes) -> Damage:
         about = f"safetensors header: {about}"
     new = text.encode("utf-8", "surrogatepass")
     return Damage(about, len(new).to_bytes(8, "little") + new + sound[8 + length :])
+
+
+def _with_many_entries(random: Random, header: dict[str, Any], content: bytes) -> Damage:
+    """Return a safetensors file with many entries of metadata, or many empty tensors, in its header."""
+    many = 4 * random.choice(MANY)
+    if random.random() < 0.5:
+        header["__metadata__"] = header.get("__metadata__", {}) | {str(number): "" for number in range(many)}
+    else:
+        end = len(content)
+        header |= {
+            str(number): {"dtype": "F32", "shape": [0], "data_offsets": [end, end]} for number in range(many // 4)
+        }
+    new = json.dumps(header, separators=(",", ":")).encode()
+    return Damage("safetensors entries", len(new).to_bytes(8, "little") + new + content)

@@ -61,7 +61,8 @@ class Trouble:
 def list_readers(world: Path) -> dict[str, Reader]:
     """Return every reader; the sound files of our own kinds are those of the world."""
     found = {
-        f"images: {name}": Reader(partial(read_to_images, name), sound) for name, (sound, _) in DATA_READERS.items()
+        f"images: {name}": Reader(partial(read_to_images, name), sound, "npz" if name[:3] == "npz" else "bytes")
+        for name, (sound, _) in DATA_READERS.items()
     }
     begun = next(world.glob(f"{BEGUN}/checkpoint-00002-000000.json"))
     ours: Mapping[str, tuple[Read, Path, str]] = {

@@ -11,7 +11,7 @@ from random import Random
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save
+from safetensors.torch import load, save
 
 from fuzz.mutations import BYTES, KINDS, Damage, damage, put
 
@@ -21,6 +21,12 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the harness rea
 def make_npy() -> bytes:
     file = io.BytesIO()
     np.save(file, np.arange(8))
+    return file.getvalue()
+
+
+def make_npz() -> bytes:
+    file = io.BytesIO()
+    np.savez(file, x_train=np.zeros((2, 3, 3), np.uint8), y_train=np.arange(2))
     return file.getvalue()
 
 
@@ -38,6 +44,27 @@ def test_a_seed_decides_the_damage(form: str) -> None:
     assert made == [damage(Random(seed), SOUND[form], form) for seed in range(200)]
     assert sum(each.content == SOUND[form] for each in made) < 20
     assert len({each.about for each in made}) > 10
+
+
+def test_damages_of_arrays_that_can_be_read() -> None:
+    for form, about in (("npy", "npy values"), ("safetensors", "safetensors values"), ("npz", "npz sizes")):
+        sound = make_npz() if form == "npz" else SOUND[form]
+        seed = next(seed for seed in range(500) if damage(Random(seed), sound, form).about == about)
+        made = damage(Random(seed), sound, form).content
+        assert made is not None
+        assert made != sound
+        if form == "npz":
+            with np.load(io.BytesIO(made)) as arrays:
+                assert sum(array.nbytes for array in arrays.values()) > 40e6 > 40 * len(made)
+        elif form == "npy":
+            assert np.load(io.BytesIO(made)).dtype == np.int16
+        else:
+            assert not all(abs(value) < 1e9 for value in load(made)["w"].tolist())
+
+
+@pytest.mark.parametrize(("form", "about"), [("json", "many names"), ("safetensors", "safetensors entries")])
+def test_damages_of_many_entries(form: str, about: str) -> None:
+    assert any(damage(Random(seed), SOUND[form], form).about == about for seed in range(500))
 
 
 def test_every_way_is_chosen() -> None:

@@ -81,8 +81,22 @@ def test_the_newest_tells_how_far_it_came(tmp_path: Path) -> None:
 
 def test_a_damaged_one_is_passed_over(tmp_path: Path) -> None:
     keep(tmp_path, 1)
-    keep(tmp_path, 2).write_bytes(b"{")
-    assert list(find_begun_runs(tmp_path)) == [(tmp_path, BegunRun(outcome().run, HISTORY[:1], 2.0))]
+    damaged = keep(tmp_path, 2)
+    damaged.write_bytes(b"{")
+    assert list(find_begun_runs(tmp_path)) == [(tmp_path, BegunRun(outcome().run, HISTORY[:1], 2.0, (damaged,)))]
+
+
+@pytest.mark.parametrize("sums", [{"check": "0" * 64}, {"sha256": "0" * 64}, {"sha256": 7}])
+def test_one_with_another_checksum_is_passed_over(tmp_path: Path, sums: dict[str, object]) -> None:
+    keep(tmp_path, 1)
+    damaged = keep(tmp_path, 2)
+    damaged.write_text(json.dumps(json.loads(damaged.read_text()) | sums))
+    damaged.with_suffix(".safetensors").write_bytes(b"tensors")
+    assert list(find_begun_runs(tmp_path)) == [(tmp_path, BegunRun(outcome().run, HISTORY[:1], 2.0, (damaged,)))]
+    damaged.with_suffix(".safetensors").unlink()
+    ((_, found),) = find_begun_runs(tmp_path)
+    assert isinstance(found, BegunRun)
+    assert found.damaged == (damaged,)
 
 
 @pytest.mark.parametrize(

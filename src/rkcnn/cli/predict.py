@@ -90,16 +90,18 @@ def find_all(names: tuple[str, ...]) -> tuple[list[PictureSource], list[Unreadab
     """Return the pictures of all files and folders, and what there is no picture in."""
     from functools import partial
 
-    from rkcnn.data.picture import find_pictures, read_bytes
+    from rkcnn.data.picture import find_pictures, read_bytes, read_endless
     from rkcnn.use.predict import PictureSource, Unreadable, file_source
 
     sources: list[PictureSource] = []
     bad: list[Unreadable] = []
     for name in names:
-        if name == "-":
-            sources.append(PictureSource("standard input", partial(read_bytes, sys.stdin.buffer.read())))
-            continue
         try:
+            if name == "-":
+                stream = None if sys.stdin is None else sys.stdin.buffer  # None where it is closed
+                content = read_endless(stream, name := "standard input")
+                sources.append(PictureSource(name, partial(read_bytes, content)))
+                continue
             sources += [file_source(path) for path in find_pictures(Path(name))]
         except InputError as error:
             bad.append(Unreadable(name, str(error)))

@@ -25,7 +25,7 @@ def runs(
 ) -> int:
     """List every run below a folder with its errors and where it is, also those that are not finished.
 
-    Returns the exit code: 1 if a run can't be read, which is named on standard error.
+    Returns the exit code: 1 if a run or its newest checkpoint can't be read, which is named on standard error.
 
     Parameters
     ----------
@@ -55,10 +55,24 @@ def runs(
         print_line(f"* the lowest error of any epoch, chosen on {chosen}")
     else:
         print_line(f"no results below {from_}")
-    for _, run in found:
-        if isinstance(run, InputError):
-            print_error(str(run))
-    return int(len(readable) < len(found))
+    troubles = [trouble for _, run in found for trouble in list_troubles(run)]
+    for trouble in troubles:
+        print_error(str(trouble))
+    return 1 if troubles else 0
+
+
+def list_troubles(run: Result | BegunRun | InputError) -> list[InputError]:
+    """Return why a run can't be read, or which of its newest checkpoints can't be, so that it seems less far."""
+    from rkcnn.record.result import Result
+
+    if isinstance(run, InputError):
+        return [run]
+    return [
+        InputError(
+            f"{path} or its tensors are damaged; the checkpoint before it is shown, and training continues there"
+        )
+        for path in (() if isinstance(run, Result) else run.damaged)
+    ]
 
 
 def row_of(run: Result | BegunRun) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from rkcnn.data.options import REMEDY, OwnOptions, Sources
 from rkcnn.data.progress import Progress
 from rkcnn.data.read.folder import ImageFiles, are_grey, choose_size, find_images, read_folder
 from rkcnn.data.read.labelled_pixels import LabelledPixels, convert_channels, is_grey
-from rkcnn.data.read.numpy_files import read_npz
+from rkcnn.data.read.numpy_files import Labels, Shapes, read_npz
 from rkcnn.disk import lock_folder, open_file, writing_to
 from rkcnn.error import InputError
 from rkcnn.escape import escape_text, is_unicode
@@ -232,13 +232,23 @@ def _read_npz(path: Path, own: OwnOptions, whole: bool) -> tuple[tuple[str, ...]
 
     With `whole` and neither, all images are of test.
     """
+
+    def check_shapes(shapes: Shapes) -> None:
+        if own.size is not None and shapes["train"][1:3] != (own.size, own.size):
+            raise InputError(
+                f"{path}: images are {shapes['train'][1:3]}, and an .npz is not resized; leave `size={own.size}` out"
+            )
+        if "test" in shapes:
+            _refuse_split(path, own)
+        elif not whole or own.split is not None:
+            check_split(own.split, str(path))
+
+    def check_labels(labels: Labels, classes: tuple[str, ...]) -> None:
+        if "test" not in labels and (not whole or own.split is not None):
+            choose_share(labels["train"], classes, own.split, str(path))
+
     with open_file(path) as file:
-        parts, classes = read_npz(file, str(path), own.max_bytes, own.key_names())
-    if own.size is not None and parts["train"].pixels.shape[1:3] != (own.size, own.size):
-        raise InputError(
-            f"{path}: images are {parts['train'].pixels.shape[1:3]}, and an .npz is not resized; "
-            f"leave `size={own.size}` out"
-        )
+        parts, classes = read_npz(file, str(path), own.max_bytes, own.key_names(), check_shapes, check_labels)
     if "test" not in parts and whole and own.split is None:
         parts = {"test": parts["train"]}
     elif "test" not in parts:
@@ -246,10 +256,6 @@ def _read_npz(path: Path, own: OwnOptions, whole: bool) -> tuple[tuple[str, ...]
         in_test = choose_share(images.labels, classes, own.split, str(path))
         for name, chosen in (("train", ~in_test), ("test", in_test)):
             parts[name] = LabelledPixels(images.where, images.pixels[chosen], images.labels[chosen])
-    else:
-        _refuse_split(path, own)
-    if len({part.pixels.shape[1:3] for part in parts.values()}) > 1:
-        raise InputError(f"{path}: training and test images differ in shape, and must not")
     channels = own.channels or (1 if all(is_grey(part.pixels) for part in parts.values()) else 3)
     converted = ((name, replace(part, pixels=convert_channels(part.pixels, channels))) for name, part in parts.items())
     return classes, converted
@@ -262,10 +268,7 @@ def choose_share(
 
     Every class has at least one image in both sets; InputError if it has one image alone, or if no share is given.
     """
-    if share is None:
-        raise InputError(f"{where}: has no test set of its own; state the share to set apart, say `split=0.2`")
-    if not 0 < share < 1:
-        raise InputError(f"`split={share}` must be a share between 0 and 1, say `split=0.2`")
+    share = check_split(share, where)
     order = np.random.RandomState(SPLIT_SEED).permutation(len(labels))
     in_test = np.zeros(len(labels), bool)
     for label in np.unique(labels):
@@ -277,6 +280,15 @@ def choose_share(
             )
         in_test[members[: min(max(round(share * len(members)), 1), len(members) - 1)]] = True
     return in_test
+
+
+def check_split(share: float | None, where: str) -> float:
+    """Return the share of images that is set apart as a test set; InputError if none is given, or one that can't be."""
+    if share is None:
+        raise InputError(f"{where}: has no test set of its own; state the share to set apart, say `split=0.2`")
+    if not 0 < share < 1:
+        raise InputError(f"`split={share}` must be a share between 0 and 1, say `split=0.2`")
+    return share
 
 
 def _refuse_split(path: Path, own: OwnOptions) -> None:

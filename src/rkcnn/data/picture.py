@@ -102,7 +102,9 @@ def _border(grey: Grey) -> NDArray[np.bool_]:
 
 
 MOST_BYTES = 4 << 30  # of one file
-STDIN = "-"  # the name of standard input
+MOST_STREAMED = 1 << 30  # bytes of a picture on standard input; one that is decoded takes up to 700 million unpacked
+_CHUNK = 1 << 20  # bytes that are read from it at a time
+_BEGINNINGS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"RIFF", b"BM")  # of PNG, JPEG, WebP and BMP files
 _DARK = 0.35  # the mean of training images below which their background is dark: 0.13 of MNIST, 0.29 of Fashion-MNIST
 DIGITS = tuple("0123456789")
 
@@ -195,3 +197,22 @@ def read_bytes(content: bytes, name: str, wanted: PictureFormat, invert: bool | 
     if not content:
         raise InputError(f"{name}: there are no bytes; give those of a PNG, JPEG, WebP or BMP file")
     return read_stream(io.BytesIO(content), name, wanted, invert)
+
+
+def read_endless(file: BinaryIO | None, name: str) -> bytes:
+    """Return the bytes of a picture's file from a stream that may never end, as standard input may.
+
+    Of a stream that doesn't begin as a picture does, the beginning alone. InputError if there are more bytes than the
+    largest picture has, or if nothing can be read.
+    """
+    content = bytearray()
+    try:
+        while file is not None and (chunk := file.read(_CHUNK)):
+            content += chunk
+            if not content.startswith(_BEGINNINGS):
+                break
+            if len(content) > MOST_STREAMED:
+                raise InputError(f"{name}: holds more than {MOST_STREAMED:,} bytes, and no picture that is read does")
+    except OSError as error:  # a folder, say
+        raise InputError(f"{name}: can't be read ({error.strerror})") from None
+    return bytes(content)

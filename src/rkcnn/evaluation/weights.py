@@ -11,7 +11,7 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load
-from torch import nn
+from torch import Tensor, nn
 
 from rkcnn.data.images import Images
 from rkcnn.disk import open_file, read_file
@@ -21,10 +21,12 @@ from rkcnn.model.create import LARGEST, create_model
 from rkcnn.model.families import FAMILIES
 from rkcnn.model.limits import PARAMETERS, TooManyParameters, check_activations, limited_parameters, read_limit
 from rkcnn.run_folder import WEIGHTS, is_checkpoint
+from rkcnn.tensor_header import check_tensor_header
 
-LONGEST_HEADER = 16_000_000  # bytes; that of the largest network in the paper's tables has 600 thousand
 LONGEST_NAME = 1_000  # characters of a network's name
 LARGEST_SIDE = 65536  # pixels of an image
+LARGEST_WEIGHT = 1e18  # beyond it float32 soon overflows, and the network's answers are no numbers
+LEAST_DEVIATION = 1e-9  # of std; one pixel of a billion that is 1 of 255 brighter than the others gives 1e-7
 LARGEST_STATISTIC = 1e6  # of mean and std, which lie between 0 and 1 for any images
 DTYPES = {"F64", "F32", "F16", "BF16", "I64"}  # of weights; the last for the counters of batch norms
 
@@ -78,7 +80,7 @@ def read_weights(path: Path) -> tuple[nn.Module, NetworkDescription]:
     Nothing that the file says is believed: a network with more parameters than the file holds is not built, and an
     image of the size that it names must fit into the limits on activations (`rkcnn.model.limits`).
     """
-    _check_header_size(path)
+    _check_header(path)
     try:
         with safe_open(path, framework="np") as file:  # for the header alone; "pt" takes no path that is not UTF-8
             text = (file.metadata() or {}).get("rkcnn")
@@ -90,7 +92,7 @@ def read_weights(path: Path) -> tuple[nn.Module, NetworkDescription]:
             if odd := sorted({each.get_dtype() for each in found.values()} - DTYPES):
                 raise InputError(f"{path} holds numbers of kind {odd[0][:20]}; weights are {', '.join(sorted(DTYPES))}")
             network = _build(path, description, {name: tuple(each.get_shape()) for name, each in found.items()})
-            network.load_state_dict(load(read_file(path, path.stat().st_size)))
+            network.load_state_dict(_check_finite(path, load(read_file(path, path.stat().st_size))))
     except (OSError, SafetensorError) as error:
         raise InputError(
             f"{path} can't be read as weights: {shorten(str(error))}; give a finished run's folder or its {WEIGHTS}"
@@ -98,15 +100,27 @@ def read_weights(path: Path) -> tuple[nn.Module, NetworkDescription]:
     return network.eval(), description
 
 
-def _check_header_size(path: Path) -> None:
-    """Raise InputError if the file is not a regular one, or if the header of which it speaks would be too long."""
+def _check_finite(path: Path, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the tensors; InputError if a number in them is not finite or can't be, as in no finished run."""
+    for name, value in tensors.items():
+        low = 0 if name.endswith("running_var") else -LARGEST_WEIGHT
+        if value.is_floating_point() and not ((value >= low) & (value <= LARGEST_WEIGHT)).all():
+            raise InputError(
+                f"{path} holds numbers that are not finite, or that no training gives, in {shorten(name, 60)}; it is "
+                f"damaged, or of another program: give a finished run's folder or its {WEIGHTS}"
+            )
+    return tensors
+
+
+def _check_header(path: Path) -> None:
+    """Raise InputError if the file is not a regular one, or if its header is larger than any of ours."""
     with open_file(path) as file:
-        size = int.from_bytes(file.read(8), "little")
-    if size > LONGEST_HEADER:
-        raise InputError(
-            f"{path} can't be read as weights: it begins with a header of {size:,} bytes, and at most "
-            f"{LONGEST_HEADER:,} are read; give a finished run's folder or its {WEIGHTS}"
-        )
+        try:
+            check_tensor_header(file)
+        except ValueError as error:
+            raise InputError(
+                f"{path} can't be read as weights: {error}; give a finished run's folder or its {WEIGHTS}"
+            ) from None
 
 
 def _parse_description(path: Path, text: str) -> NetworkDescription:
@@ -178,7 +192,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {  # whether a value of 
         "a list of names",
     ),
     "mean": (lambda value: _are_numbers(value, -LARGEST_STATISTIC), "a list of finite numbers"),
-    "std": (lambda value: _are_numbers(value, 0), "a list of finite numbers above 0"),
+    "std": (lambda value: _are_numbers(value, LEAST_DEVIATION), f"a list of finite numbers above {LEAST_DEVIATION}"),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from rkcnn.error import InputError, shorten
 from rkcnn.fit.trainer import Trainer
 from rkcnn.json_file import LONG, Kinds, check_fields, read_json
 from rkcnn.run_folder import checkpoint_path, find_checkpoint_files, find_checkpoints, tensors_of
+from rkcnn.tensor_header import check_tensor_header
 
 REMEDY = "free some space there or choose another folder"
 KEPT = 2  # checkpoints of a run: the newest, and the one before it in case the newest is damaged
@@ -127,6 +129,7 @@ def _read(path: Path, limit: int) -> tuple[Json, dict[str, Tensor]] | None:
         if check != _checksum(facts) or facts["sha256"] != hashlib.sha256(content).hexdigest():
             return None
         _check_values(facts)
+        check_tensor_header(BytesIO(content))
         return facts, load(content)
     except (ValueError, KeyError, TypeError, SafetensorError):
         return None

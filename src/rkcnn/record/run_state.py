@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rkcnn.disk import MissingFile, open_file
 from rkcnn.error import InputError
@@ -25,6 +26,7 @@ class BegunRun(NamedTuple):
     run: Run
     epochs: tuple[Epoch, ...]  # those that are done
     seconds: float
+    damaged: tuple[Path, ...] = ()  # newer checkpoints that are passed over
 
 
 class FinishedRun(NamedTuple):
@@ -57,15 +59,34 @@ def find_begun_runs(top: Path) -> Iterator[tuple[Path, BegunRun | InputError]]:
 
 
 def _read_begun(folder: Path) -> BegunRun | InputError:
-    """Read the newest checkpoint that can be read."""
+    """Read the newest checkpoint that is not damaged, from which the run would continue."""
+    damaged: list[Path] = []
     for path in reversed(find_checkpoints(folder)):
         try:
             facts = read_json(path, LONG)
+            _verify(path, facts)
             run, epochs, _ = read_progress(facts["identity"], facts["history"]["epochs"], facts["history"]["stretches"])
-            return BegunRun(run, epochs, sum(epoch.seconds for epoch in epochs))
-        except (ValueError, KeyError, TypeError):
-            continue
+            return BegunRun(run, epochs, sum(epoch.seconds for epoch in epochs), tuple(damaged))
+        except (OSError, ValueError, KeyError, TypeError):
+            if path.exists():  # a run that goes on deletes old ones
+                damaged.append(path)
     return InputError(f"no checkpoint in {folder} can be read; remove them to start anew")
+
+
+def _verify(path: Path, facts: dict[str, Any]) -> None:
+    """Raise ValueError if a checkpoint's description or tensors don't have the checksums that it holds."""
+    if "check" in facts:
+        content = json.dumps({name: value for name, value in facts.items() if name != "check"}, sort_keys=True)
+        if facts["check"] != hashlib.sha256(content.encode()).hexdigest():
+            raise ValueError("its checksum differs")
+    if "sha256" in facts and not _has_tensors(path, facts["sha256"]):
+        raise ValueError("the checksum of its tensors differs")
+
+
+def _has_tensors(path: Path, expected: object) -> bool:
+    """Whether the tensors of a checkpoint are there and have that checksum."""
+    with open_file(tensors_of(path)) as file:
+        return bool(hashlib.file_digest(file, "sha256").hexdigest() == expected)
 
 
 def find_shorter_run(run: Run, folder: Path, checksums: Mapping[str, str]) -> FinishedRun | None:
@@ -91,8 +112,6 @@ def _has_checkpoint(folder: Path, epochs: int) -> bool:
     """Whether there is an undamaged checkpoint after so many epochs; results are often copied without them."""
     path = checkpoint_path(folder, epochs, 0)
     try:
-        expected = read_json(path, LONG)["sha256"]
-        with open_file(tensors_of(path)) as file:
-            return bool(hashlib.file_digest(file, "sha256").hexdigest() == expected)
+        return _has_tensors(path, read_json(path, LONG)["sha256"])
     except (OSError, ValueError, KeyError):
         return False

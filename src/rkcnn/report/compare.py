@@ -29,13 +29,20 @@ from rkcnn.report.statistics import (
 )
 from rkcnn.run_folder import LABELS, PREDICTIONS
 
+_MOST_CLASSES = 1 << 15  # that the files tell apart, which hold 16 bits
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from rkcnn.record.result import Result
+
 
 def read_predictions(row: Row) -> NDArray[np.integer] | None:
-    """Return the class that seed 0 predicts for each test image; None where there is no readable file of them."""
+    """Return the class that seed 0 predicts for each test image; None without a file of them that fits its result."""
+    for folder, result in zip(row.folders, row.results, strict=False):
+        if not result.run.seed and any(find_damaged_predictions([(folder, result)])):
+            return None
     return _read_first(row, PREDICTIONS)
 
 
@@ -55,7 +62,7 @@ def find_mistakes(row: Row, data: DataSet | None) -> NDArray[np.bool_] | None:
         return None
     wrong: NDArray[np.bool_] = predictions != labels
     error = next(result.error for result in row.results if not result.run.seed)
-    return wrong if error is not None and abs(wrong.mean() - error) < 0.5 / len(wrong) else None
+    return wrong if error is not None and _agree(wrong, error) else None
 
 
 def read_labels(data: DataSet) -> NDArray[np.int64] | None:
@@ -87,17 +94,62 @@ def read_classes(path: Path) -> NDArray[np.integer] | None:
 
 
 def find_damaged_predictions(records: Records) -> Iterator[InputError]:
-    """Yield an error for each file of seed 0 that is needed to compare image by image and can't be read."""
+    """Yield an error for each file of seed 0 that is needed to compare image by image and can't be used.
+
+    It can't be read, has another number of images than the result, something else than its classes, or mistakes that
+    are not the result's error.
+    """
     for folder, result in records:
-        for name in (PREDICTIONS, LABELS):
-            try:
-                if not result.run.seed and read_classes(folder / name) is None:
-                    yield InputError(
-                        f"{folder / name} can't be read as the class of each image, and tests image by image are left "
-                        "out; train the run again or copy the file again"
-                    )
-            except MissingFile:
-                continue
+        if not result.run.seed:
+            for path, fault in _find_faults(folder, result):
+                yield InputError(
+                    f"{path} {fault}, and tests image by image are left out; train the run again or copy the file again"
+                )
+
+
+def _find_faults(folder: Path, result: Result) -> Iterator[tuple[Path, str]]:
+    found: dict[str, NDArray[np.integer]] = {}
+    complete = True
+    for name in (PREDICTIONS, LABELS):
+        with suppress(MissingFile):
+            classes = read_classes(folder / name)
+            fault = _find_fault(classes, result)
+            if classes is not None and not fault:
+                found[name] = classes
+            else:
+                complete = False
+                yield folder / name, fault
+    published = SETS.get(result.run.data)
+    if not complete or PREDICTIONS not in found or result.error is None:
+        return
+    said, labels = found[PREDICTIONS], found.get(LABELS, read_labels(published) if published else None)
+    if labels is not None and said.shape != labels.shape:
+        yield folder / PREDICTIONS, f"has {len(said):,} classes, and there are {len(labels):,} labels"
+    elif labels is not None and not _agree(wrong := said != labels, result.error):
+        yield (
+            folder / PREDICTIONS,
+            f"has {wrong.sum():,} mistakes in {len(wrong):,} images, and the result an error of {result.error:.4%}",
+        )
+
+
+def _find_fault(classes: NDArray[np.integer] | None, result: Result) -> str:
+    """Return what is wrong with the class of each image, by what the result says; empty if nothing is."""
+    if classes is None:
+        return "can't be read as the class of each image"
+    published = SETS.get(result.run.data)
+    images = result.data.get("held_out_images") or result.run.validation or (published and published.test.images)
+    if images and len(classes) != images:
+        return f"has {len(classes):,} classes, and the result is of {images:,} images"
+    names = result.data.get("classes") or (published.classes if published else ())
+    low, high = int(classes.min()), int(classes.max())
+    if 0 < len(names) <= _MOST_CLASSES and not 0 <= low <= high < len(names):
+        return f"has classes from {low} to {high}, and those of the result are 0 to {len(names) - 1}"
+    return ""
+
+
+def _agree(wrong: NDArray[np.bool_], error: float) -> bool:
+    """Whether the share of mistakes is the recorded error."""
+    return bool(abs(wrong.mean() - error) < 0.5 / len(wrong))
 
 
 class ImageSampling(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -118,11 +119,14 @@ def test_reads_other_names_where_they_are_given() -> None:
 
 
 def claiming(shape: str) -> bytes:
-    """A file whose x_train says it has that shape, and has nothing."""
+    """A file whose x_train says it has that shape, and has nothing; it has 9 labels."""
     header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("x_train.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode())
+        labels = io.BytesIO()
+        np.save(labels, np.zeros(9, int))
+        archive.writestr("y_train.npy", labels.getvalue())
     return file.getvalue()
 
 
@@ -222,3 +226,42 @@ def test_class_names_that_are_no_text(number: int) -> None:
     names = np.array([number, 65, 66], np.uint32).view("<U1")
     with pytest.raises(InputError, match=r"which is no character|can't be read as \.npz"):
         read(npz(x_train=PIXELS, y_train=LABELS, classes=names))
+
+
+FLAT = np.zeros((4, 3000, 4000), np.uint8)  # 48 MB, in 47 KB of a file
+
+
+def damaged_at_the_end() -> bytes:
+    """Flat pixels, of which all can be unpacked, but with another checksum."""
+    data = npz(True, x_train=FLAT, y_train=[0, 1, 0, 1])
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        checksum = archive.getinfo("x_train.npy").CRC.to_bytes(4, "little")
+    return data.replace(checksum, bytes(4))
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (npz(True, x_train=PIXELS, y_train=np.zeros(6_000_000, int)), "train: 6 images but 6000000 labels"),
+        (npz(True, x_train=FLAT, y_train=LABELS), "train: 4 images but 6 labels"),
+        (npz(True, x_train=FLAT, y_train=[0, 1, 0, -1]), "y_train has labels from -1 to 1"),
+        (npz(True, x_train=FLAT, y_train=[0, 1, 0, 2], classes=["a", "b"]), "whole numbers from 0 to 1$"),
+        (npz(True, x_train=FLAT, y_train=[0, 1, 0, 1], x_test=PIXELS, y_test=LABELS), "differ in shape"),
+        (npz(True, x_train=FLAT, y_train=[0] * 4, classes=np.zeros(100, "U90000")), "classes takes 36000000 bytes"),
+        (damaged_at_the_end(), "Bad CRC-32"),
+    ],
+    ids=["labels", "images", "label", "class", "shapes", "names", "checksum"],
+)
+def test_a_refusal_unpacks_little_into_memory(data: bytes, says: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=says):
+            read(data, 1 << 30)
+        assert tracemalloc.get_traced_memory()[1] < (8 << 20) + 3 * len(data)
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_sound_set_of_flat_images_is_read() -> None:
+    parts, _ = read(npz(True, x_train=FLAT, y_train=[0, 1, 0, 1]), 1 << 30)
+    assert parts["train"].pixels.shape == (*FLAT.shape, 1)
