@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from rkcnn.fit.trainer import SGD
 
 import model.fast.interpreted  # noqa: F401  skips these tests without triton
+from rkcnn.fit.trainer import SGD
 from rkcnn.model.fast import update
 from rkcnn.model.fast.update import update_parameters
 

@@ -24,7 +24,7 @@ def update_parameters(
     nesterov: bool,
     decay: float,
 ) -> None:
-    """Take the step of `rkcnn.fit.sgd.SGD`; parameters and buffers are float32 and have no gaps.
+    """Take the step of `rkcnn.fit.trainer.SGD`; parameters and buffers are float32 and have no gaps.
 
     Gradients that lie in one buffer, as those of an RKStep do, are read where they are, the others from a copy.
     """
