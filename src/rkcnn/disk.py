@@ -176,6 +176,9 @@ def lock_folder(
                 on_wait(f"waiting for {holder}, which has locked {path}")
             waiting = True
             time.sleep(_POLL)
+        if os.fstat(file).st_nlink > 1:
+            why = f"{path} is also a file elsewhere, by a hard link"
+            raise DiskError(f"can't lock {folder}: {why}; remove it, or {remedy}")
         if not _is_lock(file):
             raise DiskError(f"can't lock {folder}: {path} is no lock file of rkcnn; remove it, or {remedy}")
         with suppress(OSError):  # on a full disk the process id can't be written, but the lock is held
