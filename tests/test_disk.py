@@ -19,6 +19,7 @@ from rkcnn.disk import (
     DiskError,
     FolderLocked,
     MissingFile,
+    check_replaceable,
     lock_folder,
     open_file,
     open_to_write,
@@ -133,6 +134,8 @@ def test_only_a_file_is_replaced_or_locked(tmp_path: Path, kind: str, linked: bo
     before = path.lstat()
     with pytest.raises(DiskError, match=rf"file: it is a {kind}.*not a file; remove it, or name another folder$"):
         write_atomically(tmp_path / "file", b"one")
+    with pytest.raises(DiskError, match=rf"file: it is a {kind}.*not a file; remove it$"):
+        check_replaceable(tmp_path / "file")
     with pytest.raises(DiskError, match="not a file"), lock_folder(tmp_path, name="file"):
         pass
     assert path.lstat() == before

@@ -128,6 +128,15 @@ def write_atomically(path: Path, content: bytes, remedy: str = "name another fol
             part.unlink(missing_ok=True)
 
 
+def check_replaceable(path: Path) -> None:
+    """Raise DiskError if there is, or if a link leads to, a folder, a pipe or a device, which is never replaced.
+
+    It says at the start of long work that its result could not be written there.
+    """
+    with writing_to(path, "name another folder"):
+        _refuse_to_replace(path, "")
+
+
 def open_to_write(path: Path, remedy: str, *, create: bool) -> FileIO:
     """Open a regular file for reading and writing, without emptying it and without a buffer.
 
@@ -229,7 +238,9 @@ def _refuse_unless_regular(path: Path, mode: int) -> None:
 def _refuse_to_write(path: Path, mode: int, remedy: str) -> None:
     """Raise DiskError if the mode of `path` is not that of a regular file."""
     if not stat.S_ISREG(mode):
-        raise DiskError(f"can't write to {path}: it is {_name_kind(mode)}, not a file; remove it, or {remedy}")
+        raise DiskError(
+            f"can't write to {path}: it is {_name_kind(mode)}, not a file; remove it{remedy and f', or {remedy}'}"
+        )
 
 
 def _refuse_to_replace(path: Path, remedy: str) -> None:

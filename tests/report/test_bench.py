@@ -94,11 +94,14 @@ def test_a_damaged_record_is_named_and_passed_over(tmp_path: Path, capsys: pytes
     records, page = tmp_path / "records", tmp_path / "page.md"
     records.mkdir()
     (records / "bad.json").write_text('{"schema": "')
-    assert main([str(records), str(page)]) == 2 and not page.exists()
+    assert main([str(records), str(page)]) == 2
+    assert not page.exists()
     (said,) = capsys.readouterr().err.splitlines()
-    assert said.startswith("rkcnn: ") and "bad.json can't be read as a record" in said
+    assert said.startswith("rkcnn: ")
+    assert "bad.json can't be read as a record" in said
     (records / "good.json").write_bytes(example().to_json())
-    assert main([str(records), str(page)]) == 1 and "## good\n" in page.read_text()
+    assert main([str(records), str(page)]) == 1
+    assert "## good\n" in page.read_text()
     (said,) = capsys.readouterr().err.splitlines()
     assert "bad.json can't be read as a record" in said
     assert main([str(tmp_path / "no"), str(page)]) == main([str(records), str(tmp_path / "no" / "page.md")]) == 2
