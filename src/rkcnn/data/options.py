@@ -99,7 +99,7 @@ def read_own_options(facts: dict[str, Any]) -> OwnOptions:
     for name in facts:
         if name not in known:
             raise TypeError(f"own images have no option {name!r}{did_you_mean(name, known)}")
-    check_fields("options of own images", facts, {}, optional=_OWN_KINDS)
+    check_fields("field `own`", facts, {}, optional=_OWN_KINDS)
     return OwnOptions(**facts)
 
 
