@@ -70,7 +70,7 @@ def compare(runs: Iterable[str | Path | TrainingResult] | str | Path, *, referen
     exact permutation test and McNemar's test stand beside them. Raises InputError, which names what differs, if the
     runs are on other data or by another recipe.
     """
-    if not isinstance(runs, Iterable):
+    if not isinstance(runs, str | Path | Iterable):
         raise InputError(f"runs of type {type(runs).__name__} given; give a folder of runs, or a list of folders")
     if not isinstance(reference, str | None):
         raise InputError(f"a reference of type {type(reference).__name__} given; give the name of a network")
