@@ -19,6 +19,7 @@ from rkcnn.disk import (
     DiskError,
     FolderLocked,
     MissingFile,
+    check_replaceable,
     lock_folder,
     open_file,
     open_to_write,
@@ -133,6 +134,8 @@ def test_only_a_file_is_replaced_or_locked(tmp_path: Path, kind: str, linked: bo
     before = path.lstat()
     with pytest.raises(DiskError, match=rf"file: it is a {kind}.*not a file; remove it, or name another folder$"):
         write_atomically(tmp_path / "file", b"one")
+    with pytest.raises(DiskError, match=rf"file: it is a {kind}.*not a file; remove it$"):
+        check_replaceable(tmp_path / "file")
     with pytest.raises(DiskError, match="not a file"), lock_folder(tmp_path, name="file"):
         pass
     assert path.lstat() == before
@@ -141,10 +144,17 @@ def test_only_a_file_is_replaced_or_locked(tmp_path: Path, kind: str, linked: bo
 
 @pytest.mark.parametrize("content", [b"a list of things to do", b"\x1b[2J", b"1234567890" * 3])
 def test_a_file_that_is_no_lock_is_not_overwritten(tmp_path: Path, content: bytes) -> None:
-    """As a hard link to another file, which looks like any file."""
+    (tmp_path / ".lock").write_bytes(content)
+    with pytest.raises(DiskError, match=r"is no lock file of rkcnn; remove it, or name"), lock_folder(tmp_path):
+        pass
+    assert (tmp_path / ".lock").read_bytes() == content
+
+
+@pytest.mark.parametrize("content", [b"a list of things to do", b"12", b""])
+def test_a_file_elsewhere_is_not_overwritten_through_a_hard_link(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "precious").write_bytes(content)
     (tmp_path / ".lock").hardlink_to(tmp_path / "precious")
-    with pytest.raises(DiskError, match=r"is no lock file of rkcnn; remove it, or name"), lock_folder(tmp_path):
+    with pytest.raises(DiskError, match=r"by a hard link; remove it, or name"), lock_folder(tmp_path):
         pass
     assert (tmp_path / "precious").read_bytes() == content
 

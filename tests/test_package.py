@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import rkcnn
 
@@ -145,3 +146,40 @@ for file in sorted(source.rglob("*.py")):
 print("\\n".join(failed))
 """
     assert run(code).strip() == ""
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        ("create_model(5)", "a name of type int given"),
+        ("create_model('RKCNN-R-2@k=8', classes='x')", "`classes='x'` given; it is a whole number"),
+        ("create_model('RKCNN-R-2@k=8', channels=None)", "`channels=None` given; it is a whole number"),
+        ("create_model('RKCNN-R-2@k=8', dropout='x')", "`dropout='x'` given; it is a number"),
+        ("load(None)", "a NoneType given for a trained network"),
+        ("evaluate(3)", "a int given for a trained network"),
+        ("export(3, output='x.pt2')", "a int given for a trained network"),
+        ("compare(3)", "runs of type int given"),
+        ("compare([3])", "a run of type int given"),
+        ("compare(['x'], reference=4)", "a reference of type int given"),
+        ("draw(3)", "a name of type int given"),
+        ("list_models(3)", "a table's name of type int given"),
+        ("cost(rkcnn.create_model('ResNet@k=4'), 'x')", "`size='x'` given; it is a height and width"),
+        ("cost(rkcnn.create_model('ResNet@k=4'), -4)", "`size=-4` given; it is a height and width"),
+        ("load_images('folder:x', split='x')", "`split=x` must be a share"),
+        ("load_images('npz:x', keys=3)", "`keys=3` must be text"),
+        ("solve(3, torch.ones(1), [0, 1])", "f of type int given"),
+        ("solve(lambda t, y: y, torch.ones(1), 'x')", "`t='x'` given; it must be a list of times"),
+        ("solve(lambda t, y: y, torch.ones(1), [0, 1], method=[])", "no method"),
+        ("solve(lambda t, y: y, torch.ones(1), [0, 1], tol='x')", "`tol=x` given; a tolerance is a positive"),
+        ("solve(lambda t, y: y, torch.ones(1), [0, 1], 'rk4', steps='x')", "`steps='x'` given; it must be a whole"),
+        ("solve(lambda t, y: y, torch.ones(1), [0, 1], 'rk4', h='x')", "`h='x'` given; a step's size"),
+        ("solve(lambda t, y: 3, torch.ones(1), [0, 1])", "f gave a int"),
+        ("train(init_from=3)", "`init_from=3` given; it is the path"),
+        ("train(out=3)", "`out=3` given; it is the path"),
+        ("train(observer=3)", "an observer of type int given"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_a_sentence(call: str, says: str) -> None:
+    with pytest.raises(rkcnn.InputError) as raised:
+        eval(f"rkcnn.{call}", {"rkcnn": rkcnn, "torch": torch})
+    assert says in str(raised.value)

@@ -10,15 +10,8 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "rkcnn"
 ROOMS = ("solvers", "model", "data", "fit", "evaluation", "record", "report", "run", "reproduce", "bench", "use", "cli")
-ROOT = (
-    "error",
-    "escape",
-    "interrupt",
-    "disk",
-    "json_file",
-    "run_folder",
-    "tensor_header",
-)  # files that every room may import
+# files that every room may import
+ROOT = ("error", "escape", "interrupt", "disk", "json_file", "page_writer", "run_folder", "tensor_header")
 FREE = (*ROOT, "timm", "__init__", "__main__")
 CORE = ROOMS[: ROOMS.index("record") + 1]
 CORE_NEEDS = {"torch", "numpy", "safetensors"}

@@ -128,6 +128,15 @@ def write_atomically(path: Path, content: bytes, remedy: str = "name another fol
             part.unlink(missing_ok=True)
 
 
+def check_replaceable(path: Path) -> None:
+    """Raise DiskError if there is, or if a link leads to, a folder, a pipe or a device, which is never replaced.
+
+    It says at the start of long work that its result could not be written there.
+    """
+    with writing_to(path, "name another folder"):
+        _refuse_to_replace(path, "")
+
+
 def open_to_write(path: Path, remedy: str, *, create: bool) -> FileIO:
     """Open a regular file for reading and writing, without emptying it and without a buffer.
 
@@ -176,6 +185,9 @@ def lock_folder(
                 on_wait(f"waiting for {holder}, which has locked {path}")
             waiting = True
             time.sleep(_POLL)
+        if os.fstat(file).st_nlink > 1:
+            why = f"{path} is also a file elsewhere, by a hard link"
+            raise DiskError(f"can't lock {folder}: {why}; remove it, or {remedy}")
         if not _is_lock(file):
             raise DiskError(f"can't lock {folder}: {path} is no lock file of rkcnn; remove it, or {remedy}")
         with suppress(OSError):  # on a full disk the process id can't be written, but the lock is held
@@ -226,7 +238,9 @@ def _refuse_unless_regular(path: Path, mode: int) -> None:
 def _refuse_to_write(path: Path, mode: int, remedy: str) -> None:
     """Raise DiskError if the mode of `path` is not that of a regular file."""
     if not stat.S_ISREG(mode):
-        raise DiskError(f"can't write to {path}: it is {_name_kind(mode)}, not a file; remove it, or {remedy}")
+        raise DiskError(
+            f"can't write to {path}: it is {_name_kind(mode)}, not a file; remove it{remedy and f', or {remedy}'}"
+        )
 
 
 def _refuse_to_replace(path: Path, remedy: str) -> None:

@@ -18,6 +18,7 @@ LOCK = ".lock"
 MEMORY = "memory.json"  # lies one level above the recipes: a network's memory does not depend on how it is trained
 HUB_WEIGHTS, HUB_CONFIG, MODEL_CARD = "model.safetensors", "config.json", "README.md"  # in a folder of Hugging Face
 _CHECKPOINT = "checkpoint-"
+_WRITTEN = (RESULT, WEIGHTS, PREDICTIONS, LABELS, METRICS, CONFIG)
 
 
 def checkpoint_path(folder: Path, epoch: int, step: int) -> Path:
@@ -43,8 +44,12 @@ def find_checkpoint_files(folder: Path) -> Iterator[Path]:
 
 def find_incomplete_files(folder: Path) -> list[Path]:
     """Return what a killed process left of a run's files while it wrote them, other than checkpoints."""
-    names = (RESULT, WEIGHTS, PREDICTIONS, LABELS, METRICS, CONFIG)
-    return [path for name in names for path in folder.glob(f".{name}*.part") if _is_file(path)]
+    return [path for name in _WRITTEN for path in folder.glob(f".{name}*.part") if _is_file(path)]
+
+
+def list_written_files(folder: Path) -> list[Path]:
+    """Return where a run's files will be written, other than checkpoints."""
+    return [folder / name for name in (*_WRITTEN, REPLACED_RESULT, f"{CURVES}.svg", f"{CURVES}.png")]
 
 
 def find_begun_folders(top: Path) -> list[Path]:

@@ -244,7 +244,7 @@ def test_a_place_that_cant_be_written(rkcnn: Run, run: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"data": {"own": {"size": [28]}}}, "options of own images's size is of type list"),
+        ({"data": {"own": {"size": [28]}}}, "field `own`'s size is of type list"),
         ({"data": {"own": {"colour": "red"}}}, "own images have no option 'colour'"),
         ({"data": {"classes": "0123456789"}}, "data's classes is of type str"),
         ({"run": {"data": "mnist-mini~validation-xyz"}}, "which has an option that this version doesn't know"),

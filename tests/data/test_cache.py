@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -166,12 +167,8 @@ def test_test_labels_come_from_the_first_verified_copy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["train.pixels", "test.pixels", "train.labels", "test.coarse"])
-@pytest.mark.parametrize("old", [False, True])
-def test_changed_content_is_noticed(file: str, old: bool, tmp_path: Path) -> None:
-    """Also in caches of earlier versions, which have no CRC-32."""
+def test_changed_content_is_noticed(file: str, tmp_path: Path) -> None:
     folder = kept(tmp_path)
-    if old:
-        forget_crc32(folder)
     content = bytearray((folder / file).read_bytes())
     content[len(content) // 2] ^= 1
     (folder / file).write_bytes(content)
@@ -181,22 +178,25 @@ def test_changed_content_is_noticed(file: str, old: bool, tmp_path: Path) -> Non
     assert re.match(says, cache.find_damage(folder, description))
 
 
-def test_a_cache_of_an_earlier_version_is_hashed_once(tmp_path: Path) -> None:
+def test_pixels_changed_with_intent_are_noticed(tmp_path: Path) -> None:
+    """An earlier version compared by a CRC-32 in set.json, which whoever changes the pixels can change too."""
     folder = kept(tmp_path)
-    made = cache.read_description(folder)
-    forget_crc32(folder)
-    old = cache.read_description(folder)
-    assert made is not None
-    assert old is not None
-    assert cache.find_damage(folder, made) == cache.find_damage(folder, old) == ""
-    assert cache.read_description(folder) == made
-
-
-def forget_crc32(folder: Path) -> None:
+    pixels = bytes(len((folder / "train.pixels").read_bytes()))
+    (folder / "train.pixels").write_bytes(pixels)
     content = json.loads((folder / "set.json").read_text())
-    for part in content["parts"].values():
-        del part["crc32"]
+    content["parts"]["train"]["crc32"] = {"pixels": zlib.crc32(pixels)}
     (folder / "set.json").write_text(json.dumps(content))
+    description = cache.read_description(folder)
+    assert description is not None
+    assert "train images or labels have changed" in cache.find_damage(folder, description)
+
+
+def test_more_images_than_are_hashed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rkcnn.data.cache._HASHED", 3)
+    folder = kept(tmp_path)
+    description = cache.read_description(folder)
+    assert description is not None
+    assert cache.find_damage(folder, description) == ""
 
 
 def test_changed_test_labels_are_not_read(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_a_description_of_other_kinds_counts_as_absent(change: dict[str, object]
     content = json.loads((folder / "set.json").read_text())
     (folder / "set.json").write_text(json.dumps(content | change))
     assert cache.read_description(folder) is None
-    content["parts"]["train"]["crc32"] = [1, 2]
+    content["parts"]["train"] = [1, 2]
     (folder / "set.json").write_text(json.dumps(content))
     assert cache.read_description(folder) is None
 

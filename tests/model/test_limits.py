@@ -22,6 +22,7 @@ from rkcnn.use.outline import outline
         ("RKCNN-R-2@k=65536", PARAMETERS),
         ("ResNet@k=4096,r=100", PARAMETERS),
         ("RKCNN-R-2@k=8,r=1000", EVALUATIONS),
+        ("RKCNN-R-44@k=8,r=20", EVALUATIONS),
         ("RKCNN-I-100_100@k=1,sweeps=100", EVALUATIONS),
         ("CliqueNet-100@k=1,sweeps=100", EVALUATIONS),
         ("RKNet-dopri5@k=8,r=1000", EVALUATIONS),

@@ -85,11 +85,48 @@ def test_the_page_is_written_from_all_records(tmp_path: Path) -> None:
         results_page(tmp_path)
     for name in ("b", "a"):
         (tmp_path / f"{name}.json").write_bytes(example().to_json())
-    main([str(tmp_path), str(tmp_path / "page.md")])
+    assert main([str(tmp_path), str(tmp_path / "page.md")]) == 0
     text = (tmp_path / "page.md").read_text()
     assert text.index("## a\n") < text.index("## b\n")
 
 
+def test_a_damaged_record_is_named_and_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records, page = tmp_path / "records", tmp_path / "page.md"
+    records.mkdir()
+    (records / "bad.json").write_text('{"schema": "')
+    assert main([str(records), str(page)]) == 2
+    assert not page.exists()
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith("rkcnn: ")
+    assert "bad.json can't be read as a record" in said
+    (records / "good.json").write_bytes(example().to_json())
+    assert main([str(records), str(page)]) == 1
+    assert "## good\n" in page.read_text()
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "bad.json can't be read as a record" in said
+    assert main([str(tmp_path / "no"), str(page)]) == main([str(records), str(tmp_path / "no" / "page.md")]) == 2
+
+
+@pytest.mark.parametrize("field", ["note", "date", "source", "commit", "left_out", "machine", "versions", "network"])
+def test_markdown_of_any_text(field: str) -> None:
+    hostile, record = "\x1b[31m\n# H <script>alert(1)</script> | zz", example()
+    match field:
+        case "left_out":
+            record.left_out = [hostile]
+        case "machine":
+            record.machine = {"gpu": hostile, "system": hostile}
+        case "versions":
+            record.versions = {hostile: hostile}
+        case "network":
+            for each in record.measurements:
+                each.network = each.code = each.precision = hostile
+        case _:
+            setattr(record, field, hostile)
+    text = bench_markdown(record)
+    assert "script>alert(1)" in text
+    assert not any(bad in text for bad in ("\x1b", "\n#", "<script", " | zz"))
+
+
 def test_results_are_current() -> None:
     written = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
-    assert written == results_page(ROOT / "benchmarks" / "records"), "run python -m rkcnn.report.bench"
+    assert (written, []) == results_page(ROOT / "benchmarks" / "records"), "run python -m rkcnn.report.bench"

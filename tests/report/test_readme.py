@@ -12,7 +12,7 @@ from rkcnn.error import InputError
 from rkcnn.report.claims.claims import CLAIMS
 from rkcnn.report.figures.style import render
 from rkcnn.report.paper import COST_TABLES, MISPRINTS
-from rkcnn.report.readme import COSTS, RESULTS, check_markers, cost_table, replace_between, write_between
+from rkcnn.report.readme import COSTS, MOST, RESULTS, check_markers, cost_table, replace_between, write_between
 from rkcnn.report.results import read_records
 from rkcnn.report.results_page import FIGURE, PAGE, PICTURE, report_published, write_readme_part, write_results_page
 
@@ -63,6 +63,10 @@ def test_only_what_stands_between_the_markers_changes(tmp_path: Path) -> None:
         write_between(tmp_path / "none", RESULTS, "new")
     path.write_bytes(b"\xff")
     with pytest.raises(InputError, match="can't be read as text"):
+        check_markers(path, RESULTS)
+    with path.open("wb") as file:
+        file.truncate(MOST + 1)  # a sparse file, as one of gigabytes would be
+    with pytest.raises(InputError, match=r"more than 4,194,304 bytes.*; name a README that has"):
         check_markers(path, RESULTS)
     path.write_text("no markers")
     with pytest.raises(InputError, match=r"README\.md lacks"):

@@ -27,6 +27,7 @@ import torch
 import rkcnn
 from digits import write_digits
 from rkcnn.cli import main
+from rkcnn.disk import DiskError
 from rkcnn.error import InputError
 from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.recipe import find_recipe
@@ -397,6 +398,33 @@ def test_a_result_from_before_a_field_was_there_is_this_runs(digits: str, tmp_pa
     del facts["run"]["recipe"]["sync_norm"], facts["data"]["test_labels_sha256"]
     only(tmp_path, "result.json").write_text(json.dumps(facts))
     assert go(digits, tmp_path).epochs == result.epochs
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_could_not_be_written_at_the_end_is_said_before_training(digits: str, tmp_path: Path, again: bool) -> None:
+    go(digits, tmp_path, changes={"epochs": "1"})
+    folder = only(tmp_path, "result.json").parent
+    if not again:
+        for path in (*folder.glob("checkpoint-*"), folder / "result.json"):
+            path.unlink()
+    before = {path.name for path in folder.iterdir()}
+
+    class Started(Observer):
+        def run_started(self, job: Job, note: str) -> None:
+            pytest.fail("the run has started")
+
+    results = ("result.json",) if again else ()
+    names = ("predictions.npy", "labels.npy", "weights.safetensors", "metrics.csv", "config.json", "curves.svg")
+    for name in (*names, "curves.png", "result.before.json", *results):
+        kept = (folder / name).read_bytes() if (folder / name).exists() else None
+        (folder / name).unlink(missing_ok=True)
+        os.mkfifo(folder / name)
+        with pytest.raises(DiskError, match=rf"can't write to .*{name}: it is a pipe, not a file; remove it$"):
+            go(digits, tmp_path, changes={"epochs": "1"}, again=again, observer=Started())
+        (folder / name).unlink()
+        if kept is not None:
+            (folder / name).write_bytes(kept)
+    assert {path.name for path in folder.iterdir()} == before, "nothing was removed or set aside"
 
 
 def read_metrics(out: Path) -> list[dict[str, str]]:

@@ -55,10 +55,7 @@ def describe(
     if size is not None and not 1 <= size <= LARGEST:
         raise InputError(f"size {size} given; an image has 1 to {LARGEST} pixels on a side")
     with torch.device("meta"):
-        network = create_model(name, classes, channels=3 if channels is None else channels)
-        one = isinstance(network, Network) and network.spec.periods == 1
-        if one and channels is None:
-            network = create_model(name, classes, channels=1)
+        network = create_model(name, classes, _usual_channels(name) if channels is None else channels)
     side = size or default_size(network.channels)
     tree, total = outline(network, side), cost(network, side)
     paper = [
@@ -76,6 +73,21 @@ def describe(
         return
     about = FAMILIES[network.spec.family].about if isinstance(network, Network) else "a published original"
     print_tree(tree, asdict(total), paper, f"{about}, on {network.channels} x {side} x {side}")
+
+
+def _usual_channels(name: str) -> int:
+    """Return 1 for a network of one period, whose images are those of MNIST, and 3 for others and for wrong names."""
+    from rkcnn.error import InputError
+    from rkcnn.model.families import find_original
+    from rkcnn.model.spec import parse
+
+    original = find_original(name)
+    if original is not None and original.network:
+        return 3
+    try:
+        return 1 if parse(original.same_as if original else name).periods == 1 else 3
+    except InputError:
+        return 3  # whoever builds it says what is wrong
 
 
 def print_tree(tree: Component, total: dict[str, Any], paper: list[dict[str, Any]], about: str) -> None:

@@ -1,9 +1,8 @@
 """Data sets that have been decoded once and are kept as plain arrays on disk, opened as memory maps.
 
 In a data folder, `decoded/NAME` holds `set.json`, its description, and for each of train and test the files
-`PART.pixels` (uint8), `PART.labels` and perhaps `PART.coarse` (int64). The sha256 of a set is that of its pixels in
-another order; so that every opening can check the files, their CRC-32 is kept beside it, which takes less than half of
-the time (docs/data.md).
+`PART.pixels` (uint8), `PART.labels` and perhaps `PART.coarse` (int64). Every opening takes the sha256 of these files
+anew, so that the checksum in a record is that of the pixels that were trained on (docs/data.md).
 """
 
 from __future__ import annotations
@@ -13,9 +12,8 @@ import json
 import math
 import shutil
 import tempfile
-import zlib
 from collections.abc import Iterable, Iterator, Set
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,14 +23,14 @@ from numpy.typing import NDArray
 
 from rkcnn.data.read.labelled_pixels import LabelledPixels
 from rkcnn.data.sets import DataSet
-from rkcnn.disk import DiskError, open_file, write_atomically
+from rkcnn.disk import open_file
 from rkcnn.error import InputError
 from rkcnn.json_file import LONG, read_json
 
 FORMAT = 1
 _DESCRIPTION = "set.json"
 _BLOCK = 4096  # images written or read at once
-_CHUNK = 1 << 20  # bytes read at once
+_HASHED = 256  # images brought into the order of the checksum at once; so many stay in the processor's cache
 
 
 @dataclass
@@ -45,7 +43,6 @@ class PartDescription:
     coarse: str = ""
     mean: list[float] = field(default_factory=list)  # of pixel / 255, measured
     std: list[float] = field(default_factory=list)
-    crc32: dict[str, int] = field(default_factory=dict)  # of the files; empty in what earlier versions decoded
 
     @property
     def kinds(self) -> list[str]:
@@ -116,7 +113,7 @@ def read_description(folder: Path, needed: Set[str] = frozenset({"train", "test"
         content: dict[str, Any] = read_json(folder / _DESCRIPTION, LONG)
         if content.get("format") != FORMAT:
             return None
-        content["parts"] = {name: PartDescription(**part) for name, part in content["parts"].items()}
+        content["parts"] = {name: _read_part(part) for name, part in content["parts"].items()}
         description = SetDescription(**content)
         if not all(isinstance(name, str) for name in (*description.classes, description.source, *description.notes)):
             return None
@@ -130,13 +127,16 @@ def read_description(folder: Path, needed: Set[str] = frozenset({"train", "test"
     return description if complete else None
 
 
+def _read_part(content: dict[str, Any]) -> PartDescription:
+    content.pop("crc32", None)  # an earlier version compared files by it
+    return PartDescription(**content)
+
+
 def _is_complete(folder: Path, name: str, part: PartDescription) -> bool:
     """Return whether each file of the part exists and is as long as its shape says."""
     if len(part.shape) != 4 or not all(type(size) is int and size > 0 for size in part.shape):
         return False
     if not len(part.mean) == len(part.std) == part.shape[3] or not all(map(math.isfinite, part.mean + part.std)):
-        return False
-    if not isinstance(part.crc32, dict):
         return False
     sizes = {"pixels": math.prod(part.shape), "labels": 8 * part.shape[0]}
     if part.coarse:
@@ -147,19 +147,11 @@ def _is_complete(folder: Path, name: str, part: PartDescription) -> bool:
 def find_damage(folder: Path, description: SetDescription) -> str:
     """Read the files of a decoded set and return which has changed since it was written, as a sentence; "" if none has.
 
-    They are compared by their CRC-32 or, where the description has none, by their sha256; then the CRC-32 is added to
-    the description, if that can be written.
+    They are compared by the sha256 that the description has of them.
     """
-    complete = True
     for name, part in description.parts.items():
-        complete &= bool(part.crc32)
         if not _is_sound(folder, description, name, part.kinds):
             return f"{folder}: its {name} images or labels have changed since they were decoded"
-    if not complete:
-        for name, part in description.parts.items():
-            part.crc32 = {kind: _crc32(folder / f"{name}.{kind}") for kind in part.kinds}
-        with suppress(DiskError):  # a folder of others; the sha256 will be taken again
-            write_atomically(folder / _DESCRIPTION, _to_json(description))
     return ""
 
 
@@ -168,30 +160,27 @@ def _is_sound(folder: Path, description: SetDescription, name: str, kinds: list[
     part, classes = description.parts[name], len(description.classes)
     paths = {kind: folder / f"{name}.{kind}" for kind in kinds}
     try:
-        if part.crc32:
-            return all(part.crc32.get(kind) == _crc32(path) for kind, path in paths.items())
         return all(_sha256(path, kind, part.shape, classes) == getattr(part, kind) for kind, path in paths.items())
-    except (InputError, OSError):
+    except (InputError, OSError, ValueError):
         return False
-
-
-def _crc32(path: Path) -> int:
-    value, buffer = 0, memoryview(bytearray(_CHUNK))
-    with open_file(path) as file:
-        while count := file.readinto(buffer):
-            value = zlib.crc32(buffer[:count], value)
-    return value
 
 
 def _sha256(path: Path, kind: str, shape: list[int], classes: int) -> str:
     """Return the checksum of a file's content as the description has it."""
-    if kind != "pixels":
-        return _hash(np.fromfile(path, np.int64), classes)
-    count, height, width, channels = shape
-    digest, stored = hashlib.sha256(), np.memmap(path, np.uint8, "r", shape=(count, channels, height, width))
-    for start in range(0, count, _BLOCK):
-        digest.update(np.ascontiguousarray(stored[start : start + _BLOCK].transpose(0, 2, 3, 1)).data)
-    return digest.hexdigest()
+    with open_file(path) as file:
+        if kind != "pixels":
+            return _hash(np.frombuffer(file.read(8 * shape[0]), np.int64), classes)
+        count, height, width, channels = shape
+        digest, block = hashlib.sha256(), np.empty((_HASHED, height, width, channels), np.uint8)
+        stored = np.empty((_HASHED, channels, height, width), np.uint8)
+        for start in range(0, count, _HASHED):
+            some = min(_HASHED, count - start)
+            if file.readinto(stored[:some].data) != stored[:some].nbytes:
+                return ""
+            for channel in range(channels):  # twice as fast as a transposed copy
+                block[:some, ..., channel] = stored[:some, channel]
+            digest.update(block[:some].data)
+        return digest.hexdigest()
 
 
 def find_verified(data: DataSet, folders: Iterable[Path]) -> Iterator[tuple[Path, SetDescription]]:
@@ -242,7 +231,7 @@ class _PartWriter:
         self._shape = first.pixels.shape[1:]
         self._pixels: BinaryIO = files.enter_context((folder / f"{name}.pixels").open("wb"))
         self._folder, self._name = folder, name
-        self._sha256, self._crc32 = hashlib.sha256(), 0
+        self._sha256 = hashlib.sha256()
         self._counts = np.zeros((self._shape[2], 256), np.int64)
         self._labels: list[NDArray[np.int64]] = []
         self._coarse: list[NDArray[np.int64]] = []
@@ -256,9 +245,7 @@ class _PartWriter:
         for start in range(0, len(images.pixels), _BLOCK):
             block = np.ascontiguousarray(images.pixels[start : start + _BLOCK])
             self._sha256.update(block.data)
-            stored = np.ascontiguousarray(block.transpose(0, 3, 1, 2)).data
-            self._crc32 = zlib.crc32(stored, self._crc32)
-            self._pixels.write(stored)
+            self._pixels.write(np.ascontiguousarray(block.transpose(0, 3, 1, 2)).data)
             for channel, counts in enumerate(self._counts):
                 counts += np.bincount(block[..., channel].ravel(), minlength=256)
         self._labels.append(images.labels.astype(np.int64))
@@ -269,12 +256,10 @@ class _PartWriter:
         self._pixels.flush()
         labels = np.concatenate(self._labels)
         described = PartDescription([len(labels), *self._shape], self._sha256.hexdigest(), _hash(labels, classes))
-        described.crc32 = {"pixels": self._crc32, "labels": zlib.crc32(labels.data)}
         labels.tofile(self._folder / f"{self._name}.labels")
         if self._coarse:
             coarse = np.concatenate(self._coarse)
             described.coarse = _hash(coarse, classes)
-            described.crc32["coarse"] = zlib.crc32(coarse.data)
             coarse.tofile(self._folder / f"{self._name}.coarse")
         values = np.arange(256) / 255
         for counts in self._counts:

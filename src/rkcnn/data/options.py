@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -66,7 +67,7 @@ class OwnOptions:
     """Make the images grey (1), or give them three channels (3); by default 1 if every image is grey, otherwise 3."""
 
     def __post_init__(self) -> None:
-        if self.split is not None and not 0 < self.split < 1:
+        if self.split is not None and not (isinstance(self.split, Real) and 0 < self.split < 1):
             raise InputError(f"`split={self.split}` must be a share between 0 and 1, say `split=0.2`")
         if isinstance(self.size, str) and self.size != "auto":
             raise InputError(f"`size={self.size}` must be a number of pixels, or auto")
@@ -74,6 +75,8 @@ class OwnOptions:
             raise InputError(f"`size={self.size}` must be 1 pixel or more")
         if self.channels not in (None, 1, 3):
             raise InputError(f"`channels={self.channels}` must be 1 (grey) or 3 (colour)")
+        if not isinstance(self.keys, str | None):
+            raise InputError(f"`keys={self.keys}` must be text, as in `keys=x_train=pictures,y_train=kinds`")
         self.key_names()
 
     def key_names(self) -> dict[str, str]:
@@ -96,7 +99,7 @@ def read_own_options(facts: dict[str, Any]) -> OwnOptions:
     for name in facts:
         if name not in known:
             raise TypeError(f"own images have no option {name!r}{did_you_mean(name, known)}")
-    check_fields("options of own images", facts, {}, optional=_OWN_KINDS)
+    check_fields("field `own`", facts, {}, optional=_OWN_KINDS)
     return OwnOptions(**facts)
 
 

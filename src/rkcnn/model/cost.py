@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -58,7 +59,7 @@ def cost(network: nn.Module, size: int | tuple[int, int] | None = None) -> Cost:
     image = meta_image(network, size)
     copied = copy.deepcopy(network).to("meta", torch.float32).train().requires_grad_()
     flops, paper, saved = FlopCounterMode(display=False), PaperCounter(), SavedTensors(copied)
-    with count_solves_as_paper(copied, paper), saved, flops, paper, NormShapes():
+    with count_solves_as_paper(copied, paper), saved, flops, paper, FewerOperations():
         copied(image)
     periods = [module for module in copied.modules() if isinstance(module, Period)]
     return Cost(
@@ -85,19 +86,36 @@ def meta_image(network: nn.Module, size: int | tuple[int, int] | None = None) ->
     channels = network.channels
     assert isinstance(channels, int)
     size = default_size(channels) if size is None else size
-    height, width = (size, size) if isinstance(size, int) else size
+    sides = (size, size) if isinstance(size, Integral) else size
+    if not (
+        isinstance(sides, tuple | list) and len(sides) == 2 and all(isinstance(n, Integral) and n > 0 for n in sides)
+    ):
+        raise InputError(f"`size={size!r}` given; it is a height and width above 0, as in 32 or (32, 48)")
+    height, width = map(int, sides)
     check_activations(network, (height, width))
     return torch.empty(1, channels, height, width, device="meta")
 
 
-class NormShapes(TorchDispatchMode):
-    """Returns the shapes that batch norm gives in training at once; torch needs some 16 operations to find them."""
+class FewerOperations(TorchDispatchMode):
+    """Returns the shapes that batch norm in training, ReLU and concatenation give at once.
+
+    To find them itself, torch runs up to 16 operations in Python for each, and every one passes through all counters;
+    none of them counts for anything.
+    """
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func.overloadpacket is not torch.ops.aten.native_batch_norm:
-            return func(*args, **(kwargs or {}))
-        mean = args[0].new_empty(args[0].shape[1])
-        return torch.empty_like(args[0]), mean, torch.empty_like(mean)
+        match func.overloadpacket:
+            case torch.ops.aten.native_batch_norm:
+                mean = args[0].new_empty(args[0].shape[1])
+                return args[0].new_empty(args[0].shape), mean, mean.new_empty(mean.shape)
+            case torch.ops.aten.relu:
+                return args[0].new_empty(args[0].shape)
+            case torch.ops.aten.cat if args[1:] == (1,) and not kwargs:
+                first, *others = args[0]
+                shape = list(first.shape)
+                shape[1] += sum(each.shape[1] for each in others)
+                return first.new_empty(shape)
+        return func(*args, **(kwargs or {}))
 
 
 class PaperCounter(TorchDispatchMode):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from numbers import Integral, Real
 
 from torch import nn
 
@@ -28,6 +29,13 @@ def create_model(
     `init` chooses the initial weights: `paper` is torch's default for networks of one period, He's and Xavier's rules
     for several periods and for the published originals; `torch` or `he` is one of them for all.
     """
+    if not isinstance(name, str):
+        raise InputError(f"a name of type {type(name).__name__} given; a network's is text, as in 'RKCNN-R-2@k=32'")
+    for option, value in (("classes", classes), ("channels", channels)):
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise InputError(f"{name}: `{option}={value!r}` given; it is a whole number, as in `{option}=3`")
+    if isinstance(dropout, bool) or not isinstance(dropout, Real):
+        raise InputError(f"{name}: `dropout={dropout!r}` given; it is a number, as in `dropout=0.2`")
     if not (1 <= classes <= LARGEST and 1 <= channels <= LARGEST):
         raise InputError(
             f"{name}: {classes} classes and {channels} channels given; both must be at least 1 and at most {LARGEST}"

@@ -39,7 +39,10 @@ class BatchNorm(nn.BatchNorm2d):
         return super().forward(x)
 
     def _normalise(self, x: Tensor, reducer: BatchReducer) -> Tensor:
-        """Normalise by mean and variance over all processes: that of own_variance + (own_mean - mean)^2 is the mean."""
+        """Normalise by mean and variance over all processes.
+
+        The variance over all is the mean over processes of own_variance + (own_mean - mean)^2.
+        """
         own_variance, own_mean = torch.var_mean(at_least_float32(x), (0, 2, 3), correction=0)
         mean, count = reducer.mean(own_mean, x.numel() / x.shape[1])
         variance, _ = reducer.mean(own_variance + (own_mean - mean).square(), x.numel() / x.shape[1])

@@ -196,6 +196,8 @@ TABLES: dict[str, Table] = {
 
 def find_table(name: str) -> Table:
     """Return the table of that name; raises InputError if there is none."""
+    if not isinstance(name, str):
+        raise InputError(f"a table's name of type {type(name).__name__} given; tables are {', '.join(TABLES)}")
     if name.lower() not in TABLES:
         raise InputError(f"no table {name!r}{did_you_mean(name, TABLES)}; tables are {', '.join(TABLES)}")
     return TABLES[name.lower()]

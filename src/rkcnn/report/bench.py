@@ -14,7 +14,8 @@ from statistics import median
 
 from rkcnn.disk import write_atomically
 from rkcnn.error import InputError
-from rkcnn.escape import escape_text
+from rkcnn.escape import escape_markdown, escape_text
+from rkcnn.page_writer import run_writer
 from rkcnn.record.bench import Bench, Measurement, compare_rounds, quartiles, read_bench
 
 MIB = 1 << 20
@@ -118,32 +119,46 @@ def bench_text(record: Bench) -> str:
 
 def bench_markdown(record: Bench) -> str:
     """Return a record as Markdown."""
-    parts = ["\n".join(f"- {line}" for line in describe_bench(record))]
+    parts = ["\n".join(f"- {escape_markdown(line)}" for line in describe_bench(record))]
     for title, rows in tabulate(record):
-        head, *body = rows
-        lines = ["| " + " | ".join(row) + " |" for row in (head, *body)]
-        lines.insert(1, "|---|" + "--:|" * (len(head) - 1))
-        parts.append("\n".join([f"**{title}**", "", *lines]))
+        lines = ["| " + " | ".join(map(escape_markdown, row)) + " |" for row in rows]
+        lines.insert(1, "|---|" + "--:|" * (len(rows[0]) - 1))
+        parts.append("\n".join([f"**{escape_markdown(title)}**", "", *lines]))
     return "\n\n".join(parts)
 
 
-def results_page(folder: Path) -> str:
-    """Return the page that shows every record of a folder, in the order of their names."""
+def results_page(folder: Path) -> tuple[str, list[str]]:
+    """Return the page that shows every record of a folder, in the order of their names, and what was wrong with others.
+
+    Raises InputError if there is no record that can be read.
+    """
     paths = sorted(folder.glob("*.json"))
     if not paths:
         raise InputError(f"no records in {folder}; write one there with rkcnn bench --json {folder}/NAME.json")
-    parts = [INTRODUCTION]
+    parts, refused = [INTRODUCTION], []
     for path in paths:
-        record = read_bench(path)
-        parts.append(f"## {path.stem}\n\n`rkcnn bench {record.kind}`\n\n{bench_markdown(record)}\n")
-    return "\n".join(parts)
+        try:
+            record = read_bench(path)
+        except InputError as error:
+            refused.append(error)
+            continue
+        parts.append(f"## {escape_markdown(path.stem)}\n\n`rkcnn bench {record.kind}`\n\n{bench_markdown(record)}\n")
+    if len(parts) == 1:
+        raise refused[0]
+    return "\n".join(parts), list(map(str, refused))
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Write the page from the records."""
-    places = [*arguments, *("benchmarks/records", "benchmarks/RESULTS.md")[len(arguments) :]]
-    write_atomically(Path(places[1]), results_page(Path(places[0])).encode())
+def write_results(folder: str, page: str) -> list[str]:
+    """Write the page from the records of a folder, and return what was wrong with those that are missing from it."""
+    text, refused = results_page(Path(folder))
+    write_atomically(Path(page), text.encode())
+    return refused
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the page and return the exit code: 1 if a record could not be read, and 2 if the page can't be written."""
+    return run_writer(write_results, arguments, ("benchmarks/records", "benchmarks/RESULTS.md"))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

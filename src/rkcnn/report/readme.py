@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rkcnn.disk import write_atomically
+from rkcnn.disk import MissingFile, read_file, write_atomically
 from rkcnn.error import InputError
+from rkcnn.page_writer import run_writer
 from rkcnn.report.paper import COST_TABLES, MISPRINTS
 
+MOST = 4 << 20  # bytes of a page that is written into; ours have less than 100 kB
 COSTS = "<!-- costs: python -m rkcnn.report.readme writes this -->", "<!-- /costs -->"
 RESULTS = "<!-- results: rkcnn report --readme writes this -->", "<!-- /results -->"
 SHOWN = (
@@ -80,19 +82,24 @@ def check_markers(path: Path, markers: tuple[str, str]) -> None:
 
 
 def _read(path: Path, markers: tuple[str, str]) -> str:
-    if not path.is_file():
-        raise InputError(f"no file {path} here; name a README that has {markers[0]}")
+    wanted = f"name a README that has {markers[0]}"
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} can't be read as text: {error}; name a README that has {markers[0]}") from None
+        return read_file(path, MOST).decode()
+    except MissingFile:
+        raise InputError(f"no file {path} here; {wanted}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} can't be read as text: {error}; {wanted}") from None
+    except InputError as error:
+        raise InputError(f"{error}; {wanted}") from None
 
 
-def main(path: Path) -> None:
+def write_costs(path: str) -> list[str]:
     """Write the table of costs between its markers in a file."""
+    check_markers(Path(path), COSTS)
     rows = json.loads(subprocess.check_output([sys.executable, "-m", "rkcnn", "models", "--json"]))
-    write_between(path, COSTS, cost_table(rows))
+    write_between(Path(path), COSTS, cost_table(rows))
+    return []
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/costs.md"))
+    sys.exit(run_writer(write_costs, sys.argv[1:], ("docs/costs.md",)))

@@ -15,7 +15,7 @@ from types import FrameType
 import torch
 
 from rkcnn.data.images import Images
-from rkcnn.disk import MissingFile, lock_folder
+from rkcnn.disk import MissingFile, check_replaceable, lock_folder
 from rkcnn.error import InputError
 from rkcnn.fit.fit import Diverged, EpochDone, Paused, StepsDone, fit
 from rkcnn.fit.ranks import Ranks, join
@@ -24,7 +24,7 @@ from rkcnn.record.run import Run
 from rkcnn.run.device import forget_peak, pick_device
 from rkcnn.run.job import Job, checksums, start_job
 from rkcnn.run.observer import Observer
-from rkcnn.run_folder import REPLACED_RESULT, RESULT, find_checkpoint_files, find_incomplete_files
+from rkcnn.run_folder import REPLACED_RESULT, RESULT, find_checkpoint_files, find_incomplete_files, list_written_files
 
 
 class Stopped(Exception):
@@ -128,9 +128,12 @@ def _claim_folder(run: Run, folder: Path, content: dict[str, str], again: bool, 
     stack.enter_context(lock_folder(folder))
     for leftover in find_incomplete_files(folder):
         leftover.unlink(missing_ok=True)
-    if not again:
-        return _find_result(run, path, content)  # another process may have finished it before the folder was locked
-    if path.exists():
+    # another process may have finished it before the folder was locked
+    if not again and (result := _find_result(run, path, content)) is not None:
+        return result
+    for written in list_written_files(folder):  # so that it is said before training, not after
+        check_replaceable(written)
+    if again and path.exists():
         for old in list(find_checkpoint_files(folder)):
             old.unlink()
         path.replace(folder / REPLACED_RESULT)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, isfinite
+from numbers import Integral, Real
 
 import torch
 from torch import Tensor, nn
@@ -68,7 +69,12 @@ def solve(
 
     Gradients flow to y0 and to all that f reads, not to t. What does not converge is returned with converged = False.
     """
-    times = torch.as_tensor(t, dtype=torch.float64, device="cpu").detach()
+    if not callable(f):
+        raise InputError(f"f of type {type(f).__name__} given; it must be a function of t and y, as in lambda t, y: -y")
+    try:
+        times = torch.as_tensor(t, dtype=torch.float64, device="cpu").detach()
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError(f"`t={t!r}` given; it must be a list of times, as in [0.0, 1.0]") from None
     _check(method, y0, times, tol, adjoint)
     start = at_least_float32(y0)
     field = _Flattened(f, start.shape)
@@ -140,19 +146,21 @@ class _Flattened:
     def __call__(self, t: Time, y: Tensor) -> Tensor:
         self.evaluations += 1
         slope = self.f(torch.as_tensor(t, dtype=y.dtype, device=y.device).reshape(()), y.reshape(self.shape))
+        if not isinstance(slope, Tensor):
+            raise InputError(f"f gave a {type(slope).__name__}; it must give a tensor of y0's shape")
         if slope.shape != self.shape:
             raise InputError(f"f gave a tensor of shape {tuple(slope.shape)}; it must be y0's, {tuple(self.shape)}")
         return slope.reshape(1, -1)
 
 
 def _check(method: str, y0: Tensor, times: Tensor, tol: float, adjoint: bool) -> None:
-    if method not in SOLVERS:
+    if not isinstance(method, str) or method not in SOLVERS:
         raise InputError(f"no method {method!r}; methods are {', '.join(SOLVERS)}")
     if not isinstance(y0, Tensor):
         raise InputError(f"y0 of type {type(y0).__name__} given; it must be a tensor, as in torch.tensor([1.0])")
     if not y0.is_floating_point() or y0.numel() == 0:
         raise InputError(f"y0 of {y0.dtype} with {y0.numel()} elements given; it must hold floating-point numbers")
-    if not tol > 0:
+    if not isinstance(tol, Real) or not tol > 0:
         raise InputError(f"`tol={tol}` given; a tolerance is a positive number")
     gaps = times.diff() if times.dim() == 1 and len(times) else torch.tensor(torch.nan)
     if not times.isfinite().all() or not ((gaps > 0).all() or (gaps < 0).all()):
@@ -171,12 +179,12 @@ def _count_steps(method: str, start: float, end: float, steps: int | None, h: fl
             f"{method} takes equal steps; give either steps, their number between two times, or h, their size"
         )
     if steps is not None:
-        if steps < 1:
-            raise InputError(f"`steps={steps}` given; it must be at least 1")
-        return steps
+        if not isinstance(steps, Integral) or steps < 1:
+            raise InputError(f"`steps={steps!r}` given; it must be a whole number of at least 1")
+        return int(steps)
     assert h is not None
-    if not (h > 0 and isfinite(h)):
-        raise InputError(f"`h={h}` given; a step's size is a positive number, also where t decreases")
+    if not (isinstance(h, Real) and h > 0 and isfinite(h)):
+        raise InputError(f"`h={h!r}` given; a step's size is a positive number, also where t decreases")
     return max(1, ceil(abs(end - start) / h - 1e-9))  # 0.3 / 0.1 is more than 3 in floating point
 
 

@@ -16,6 +16,8 @@ from types import FunctionType
 from typing import Any
 
 import rkcnn
+from rkcnn.disk import write_atomically
+from rkcnn.page_writer import run_writer
 
 LINE = 100  # characters of a signature before it gets a line for each argument
 HEAD = """# The Python interface
@@ -196,5 +198,11 @@ def _items(paragraph: str) -> list[tuple[str, str]]:
     return [(name, " ".join(about)) for name, *about in items]
 
 
+def write_to(path: str) -> list[str]:
+    """Write the page to a file."""
+    write_atomically(Path(path), write_page().encode())
+    return []
+
+
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(write_page(), encoding="utf-8")
+    sys.exit(run_writer(write_to, sys.argv[1:], ("docs/api.md",)))

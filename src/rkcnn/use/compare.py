@@ -70,7 +70,14 @@ def compare(runs: Iterable[str | Path | TrainingResult] | str | Path, *, referen
     exact permutation test and McNemar's test stand beside them. Raises InputError, which names what differs, if the
     runs are on other data or by another recipe.
     """
+    if not isinstance(runs, str | Path | Iterable):
+        raise InputError(f"runs of type {type(runs).__name__} given; give a folder of runs, or a list of folders")
+    if not isinstance(reference, str | None):
+        raise InputError(f"a reference of type {type(reference).__name__} given; give the name of a network")
     given = [runs] if isinstance(runs, str | Path) else list(runs)
+    for run in given:
+        if not isinstance(run, str | Path) and not isinstance(getattr(run, "folder", None), Path):
+            raise InputError(f"a run of type {type(run).__name__} given; give its folder, or what `rkcnn.train` gave")
     if not given:
         raise InputError("no runs given; name the folders of finished runs, as in runs/mnist-mini")
     # not isinstance(run, TrainingResult), which would import torch

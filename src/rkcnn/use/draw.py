@@ -135,6 +135,8 @@ def draw(name: str) -> Drawing:
     Time runs to the right, a line is a state, and a dot says that the stage above reads it. Raises InputError for
     published originals, most of which are not made of time-steps.
     """
+    if not isinstance(name, str):
+        raise InputError(f"a name of type {type(name).__name__} given; a network's is text, as in 'RKCNN-I-3@k=32'")
     original = find_original(name)
     if original is not None and not original.same_as:
         drawn = ", ".join(known.name for known in ORIGINALS.values() if known.same_as)

@@ -132,7 +132,7 @@ def was_tested_with(result: Result, images: Images) -> bool:
 
 
 def is_set_of(result: Result, name: str) -> bool:
-    """Return whether a data set of that name is a run's; after a ~ the run's has what was chosen about its images."""
+    """Return whether a run was on the data set of that name; the run's may have options of its images behind a ~."""
     return f"{result.run.data}~".startswith(f"{name}~") or is_same_place(name, result.run.data_set)
 
 

@@ -172,6 +172,10 @@ class Classifier:
 
 def load(path: str | Path) -> Classifier:
     """Return the trained network of a run's folder, or of a weights file (weights.safetensors), on the CPU."""
+    if not isinstance(path, str | Path):
+        raise InputError(
+            f"a {type(path).__name__} given for a trained network; give the folder of a finished run or its {WEIGHTS}"
+        )
     weights, result = find_weights(Path(path))
     network, description = read_weights(weights)
     if result is not None and result.run.network != description.network:

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from rkcnn.model.cost import NormShapes, meta_image
+from rkcnn.model.cost import FewerOperations, meta_image
 
 # What a part is called, by the attribute that holds it; a module's own `part_titles` add to them. Others aren't shown.
 TITLES = {
@@ -59,7 +59,7 @@ def outline(network: nn.Module, size: int | tuple[int, int] | None = None) -> Co
         module.register_forward_pre_hook(begin)
         module.register_forward_hook(finish)
     counter = FlopCounterMode(display=False)
-    with counter, NormShapes():
+    with counter, FewerOperations():
         copied(image)
     flops = {name: sum(counts.values()) for name, counts in counter.get_flop_counts().items()}
     root = type(copied).__name__

@@ -168,6 +168,11 @@ def train(
         raise InputError(f"`validation={validation!r}` given; it is a number of images, as in `validation=2000`")
     if recipe is not None and not isinstance(recipe, str | Recipe):
         raise InputError(f"a recipe of type {type(recipe).__name__} given; give the name of one, or a Recipe")
+    for option, path in (("init_from", init_from), ("out", out)):
+        if not isinstance(path, str | Path) and (option, path) != ("init_from", None):
+            raise InputError(f"`{option}={path!r}` given; it is the path of a folder, as in `{option}='runs'`")
+    if not isinstance(observer, Observer | None):
+        raise InputError(f"an observer of type {type(observer).__name__} given; give a rkcnn.Observer")
     if isinstance(recipe, str):
         find_recipe(recipe)  # a name that is not one is said before data are read
     flags = {"head_only": head_only or None, "weigh_classes": weigh_classes or None}

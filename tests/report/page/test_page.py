@@ -234,6 +234,39 @@ def test_whatever_stands_in_a_record_is_text(tmp_path: Path) -> None:
     assert ["name", "ResNet@k=32"] in json.loads(facts)["mnist-paper"]["1"][1]
 
 
+@pytest.mark.usefixtures("no_plots")
+def test_control_characters_of_a_record_are_escaped(tmp_path: Path) -> None:
+    evil = "\x1b[31m\x07\nx"
+    put_records(tmp_path, {"ResNet@k=32": (0.3, 0.4)})
+    code = Stretch(commit=evil, source=evil, hash_version=2, epochs=3)
+    records = [
+        (
+            folder,
+            replace(
+                result,
+                stretches=(code,),
+                engine=evil,
+                engine_note=evil,
+                machine={"gpu": evil},
+                versions={"rkcnn": evil, "torch": evil, "python": evil},
+            ),
+        )
+        for folder, result in read_records(tmp_path)[0]
+    ]
+    seen = results_of(tmp_path)
+    rows = tuple(
+        replace(row, results=tuple(replace(result, notes=(evil,)) for result in row.results), label=evil + row.label)
+        for row in seen.rows
+    )
+    path = write_page(build_report([replace(seen, rows=rows)], records), tmp_path / "report.html")
+    text = path.read_text(encoding="utf-8")
+    assert not set("\x1b\x07") & set(text)
+    page, shown = Reader(text), r"\x1b[31m\x07\nx"
+    for name in ("data-value", "title"):
+        assert any(shown in value for value in page.values(name))
+        assert not any("\n" in value for value in page.values(name))
+
+
 def test_equal_records_give_equal_pages(tmp_path: Path) -> None:
     seen = look(tmp_path, "smoke")
     one, two = (write_page(report(tmp_path, seen), tmp_path / name) for name in ("one.html", "two.html"))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rkcnn import __version__
 from rkcnn.disk import write_atomically
 from rkcnn.error import InputError
+from rkcnn.escape import escape_text
 from rkcnn.model import drawing
 from rkcnn.model.drawing import Look
 from rkcnn.report.costs import memory_heading
@@ -126,6 +127,7 @@ def write_page(report: Report, path: Path) -> Path:
     if not report.tables:
         raise InputError("no table given for the page; name one, as mnist")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.finalize = _escape_unseen
     environment.filters["code"] = _mark_code
     template = environment.from_string(_read("page.html.jinja"))
     parts = [_describe(part) for part in report.tables]
@@ -184,7 +186,12 @@ def _mark_code(text: str) -> Markup:
     """Return text with `norms` as code and everything else escaped."""
     from markupsafe import Markup, escape
 
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(escape_text(text)))))
+
+
+def _escape_unseen(value: Any) -> Any:
+    """Return text from outside, in the page and in its attributes, with control characters and line ends escaped."""
+    return escape_text(value) if type(value) is str else value  # Markup is our own
 
 
 def _read(name: str) -> str:
