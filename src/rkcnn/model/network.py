@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +16,9 @@ from rkcnn.model.limits import EVALUATIONS, check_evaluations, check_limit, is_p
 from rkcnn.model.period import Period, load_class
 from rkcnn.model.spec import ModelSpec, norms_of
 from rkcnn.solvers.solver_step import Time
+
+if TYPE_CHECKING:
+    from rkcnn.model.fused import FusedNetwork
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,17 @@ class Network(nn.Module):
                 y = self.transitions[i](onward)
         last = read[-len(self.readouts) :]
         return self.classifier(torch.cat([readout(out) for readout, out in zip(self.readouts, last, strict=True)], 1))
+
+    def fused(self, precision: str = "fp32", *, engine: str = "auto", images: int | None = None) -> FusedNetwork:
+        """Return a copy for inference alone: batch norms folded into convolutions, channels last, on this device.
+
+        `precision` is fp32, tf32 or bf16. `engine` is eager, compile or graph (compiled, as one CUDA graph for each
+        size of batch), or auto: the fastest for so many `images` if their number is given, otherwise graph on a GPU
+        and eager on a CPU.
+        """
+        from rkcnn.model.fused import FusedNetwork
+
+        return FusedNetwork(self, precision, engine, images)
 
     @torch.no_grad()
     def trajectory(self, images: Tensor) -> list[Trajectory]:
