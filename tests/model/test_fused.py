@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.test_fold import build, distance, images
+from model.after_training import build, distance, images
 from rkcnn.error import InputError
 from rkcnn.model import fused
 from rkcnn.model.create import create_model

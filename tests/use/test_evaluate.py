@@ -14,9 +14,10 @@ import torch
 from PIL import Image
 
 from digits import write_digits
+from rkcnn.data.images import Images
 from rkcnn.error import InputError
 from rkcnn.record.result import read_result
-from rkcnn.use.evaluate import evaluate, is_set_of, load_tested_images, was_tested_with
+from rkcnn.use.evaluate import compute_logits, evaluate, is_set_of, load_tested_images, was_tested_with
 from rkcnn.use.images import load_images
 from rkcnn.use.load import load
 from rkcnn.use.result import TrainingResult
@@ -166,3 +167,17 @@ def test_what_cant_be_evaluated_gets_one_sentence(trained: TrainingResult, array
         evaluate(trained, (x, y + 1))
     with pytest.raises(InputError, match="given with mnist-mini; it is for your own images"):
         evaluate(trained, "mnist-mini", size=4)
+
+
+def test_the_fused_network_answers_as_the_plain_one(digits: tuple[Images, Images], tmp_path: Path) -> None:
+    """On 2,000 digits: evaluation in batches of 1,000 and prediction agree with the network to 1e-6."""
+    training, test = digits
+    made = train("RKCNN-R-2@k=8", (training, test), epochs=1, max_steps_per_epoch=30, out=tmp_path, progress=False)
+    model = load(made.folder)
+    some = replace(test, pixels=test.pixels[:1207], labels=test.labels[:1207])  # a partial last batch
+    fused = compute_logits(model, some, "cpu").softmax(1)
+    plain = model(some.pixels).softmax(1)
+    assert torch.allclose(fused, plain, atol=1e-6)
+    assert torch.equal(fused.argmax(1), plain.argmax(1))
+    top = [answer.top[0].probability for answer in model.predict(some.pixels[:67], 1)]
+    assert top == pytest.approx(plain[:67].max(1).values.tolist(), abs=1e-6)

@@ -34,8 +34,8 @@ class FusedNetwork(nn.Module):
     """Computes the logits of a network's evaluation mode, up to rounding; `Network.fused` makes one.
 
     It holds a copy of the weights, so what happens to the network later changes nothing here. It can't be trained, and
-    it has no state to save: save the network's. `engine` says what really runs: eager, compile or graph; `note` says
-    why a faster one could not be used.
+    it has no state to save: save the network's. One thread at a time may call it. `engine` says what really runs:
+    eager, compile or graph; `note` says why a faster one could not be used.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class FusedNetwork(nn.Module):
             _round_weights(self.folded)
         self.training = False
         self.batches = BATCHES if images is None else BATCHES[-1:]  # a run of known length compiles once
-        self._runs: dict[tuple[int, ...], Compute] = {}
+        self._runs: dict[tuple[int, ...], _Compiled] = {}  # by the shape of a batch
         self._choose()
 
     def forward(self, images: Tensor) -> Tensor:
@@ -60,10 +60,10 @@ class FusedNetwork(nn.Module):
         assert isinstance(self.channels, int)
         assert isinstance(self.smallest, int)
         check_images(str(self.name), self.channels, self.smallest, images)
-        with torch.inference_mode(False), torch.no_grad(), _matrix_units(self.precision):
+        with torch.inference_mode(False), torch.no_grad(), _matrix_units(self.precision, self.engine != "eager"):
             if self.engine == "eager" or not len(images):
                 return self._compute(images)
-            return torch.cat([self._run_padded(part) for part in images.split(BATCHES[-1])])
+            return torch.cat([self._run(part) for part in images.split(self.batches[-1])])
 
     def train(self, mode: bool = True) -> Self:
         """Stay in evaluation mode; raises InputError if training is asked for."""
@@ -75,6 +75,9 @@ class FusedNetwork(nn.Module):
         """Raise InputError: weights are those of the network that it was made of."""
         raise InputError(f"{self.name} is fused for inference and is not saved; save the network it was made of")
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_runs": {}}  # a copy compiles and captures for itself
+
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         super()._apply(fn, recurse)
         self._runs.clear()  # graphs have the addresses of the weights that were
@@ -85,31 +88,25 @@ class FusedNetwork(nn.Module):
         """Choose the engine and the layout for the device that the weights are on."""
         device = next(self.folded.parameters()).device
         self.engine, self.note = choose_engine(self.folded, device, self.wanted, self.images)
-        eager = device.type == "cpu" and self.engine == "eager"  # where channels last are slower
-        self.layout = torch.contiguous_format if eager else torch.channels_last
+        slower = device.type == "cpu" and self.engine == "eager" and self.channels == 1  # measured: docs/performance.md
+        self.layout = torch.contiguous_format if slower else torch.channels_last
         self.folded.to(memory_format=self.layout)  # type: ignore[call-overload]
 
     def _compute(self, images: Tensor) -> Tensor:
         with torch.autocast(images.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
             return at_least_float32(self.folded(images.contiguous(memory_format=self.layout)))
 
-    def _run_padded(self, images: Tensor) -> Tensor:
-        """Run a batch at the next size that is compiled, filled with its last image; images don't affect each other."""
-        count = len(images)
-        size = next(size for size in self.batches if size >= count)
-        if size > count:
-            images = torch.cat([images, images[-1:].expand(size - count, *images.shape[1:])])
-        if images.is_inference():
-            images = images.clone()
-        if images.shape not in self._runs:
-            self._runs[images.shape] = self._prepare(images)
-        return self._runs[images.shape](images)[:count]
+    def _run(self, images: Tensor) -> Tensor:
+        """Run a batch at the next size that is compiled; the rest of that batch is not read."""
+        size = next(size for size in self.batches if size >= len(images))
+        shape = (size, *images.shape[1:])
+        if shape not in self._runs:
+            batch = torch.zeros(shape, dtype=images.dtype, device=images.device).contiguous(memory_format=self.layout)
+            compute = self._compile(batch)
+            self._runs[shape] = _Graph(compute, batch) if self.engine == "graph" else _Compiled(compute, batch)
+        return self._runs[shape](images)
 
-    def _prepare(self, images: Tensor) -> Compute:
-        compute = self._compile(images)
-        return _Graph(compute, images) if self.engine == "graph" else compute
-
-    def _compile(self, images: Tensor) -> Compute:
+    def _compile(self, batch: Tensor) -> Compute:
         """Compile for this shape; run uncompiled, with a note, where that fails."""
         import torch._dynamo as dynamo  # takes a second
         import torch._inductor.config as inductor
@@ -121,33 +118,46 @@ class FusedNetwork(nn.Module):
             # frozen weights are laid out once for the CPU's convolutions, and can't be another network's
             with (
                 dynamo.config.patch({**limits, "fail_on_recompile_limit_hit": True}),
-                inductor.patch(freezing=images.device.type == "cpu"),
+                inductor.patch(freezing=batch.device.type == "cpu"),
             ):
-                compiled(images)
+                compiled(batch)
         except (dynamo.exc.TorchDynamoException, dynamo.exc.FailOnRecompileLimitHit) as error:
             self.note = f"not compiled: {type(error).__name__}, {str(error).strip().partition(chr(10))[0]}"
             return self._compute
         return compiled
 
 
-class _Graph:
-    """A pass over batches of one shape as a CUDA graph: one launch instead of one for every kernel."""
+class _Compiled:
+    """A compiled pass over batches of one shape, into which fewer images may be copied."""
 
-    def __init__(self, compute: Compute, images: Tensor) -> None:
-        self.images = images.contiguous(memory_format=torch.channels_last).clone()
-        stream = torch.cuda.Stream(images.device)
-        stream.wait_stream(torch.cuda.current_stream(images.device))
-        with torch.cuda.stream(stream):
-            for _ in range(WARM_UP):
-                compute(self.images)
-        torch.cuda.current_stream(images.device).wait_stream(stream)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.logits = compute(self.images)
+    def __init__(self, compute: Compute, batch: Tensor) -> None:
+        self.compute, self.batch = compute, batch
 
     def __call__(self, images: Tensor) -> Tensor:
-        """Return the logits, which the next call overwrites."""
-        self.images.copy_(images)
+        """Return the logits of these images, which the next call may overwrite."""
+        self.batch[: len(images)].copy_(images)
+        return self._pass()[: len(images)]
+
+    def _pass(self) -> Tensor:
+        return self.compute(self.batch)
+
+
+class _Graph(_Compiled):
+    """The same as a CUDA graph: one launch instead of one for every kernel."""
+
+    def __init__(self, compute: Compute, batch: Tensor) -> None:
+        super().__init__(compute, batch)
+        stream = torch.cuda.Stream(batch.device)
+        stream.wait_stream(torch.cuda.current_stream(batch.device))
+        with torch.cuda.stream(stream):
+            for _ in range(WARM_UP):
+                compute(batch)
+        torch.cuda.current_stream(batch.device).wait_stream(stream)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.logits = compute(batch)
+
+    def _pass(self) -> Tensor:
         self.graph.replay()
         return self.logits
 
@@ -200,12 +210,15 @@ def _round_weights(network: nn.Module) -> None:
 
 
 @contextmanager
-def _matrix_units(precision: str) -> Iterator[None]:
-    """A context in which a GPU rounds float32 products as the precision allows, and cuDNN measures its kernels."""
+def _matrix_units(precision: str, measures: bool) -> Iterator[None]:
+    """A context in which a GPU rounds float32 products as the precision allows.
+
+    With `measures` cuDNN tries its kernels for each new shape, which takes longer than a short run.
+    """
     products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
     before = products.allow_tf32, convolutions.allow_tf32, convolutions.benchmark
     products.allow_tf32 = convolutions.allow_tf32 = precision != "fp32"
-    convolutions.benchmark = True
+    convolutions.benchmark = convolutions.benchmark or measures
     try:
         yield
     finally:

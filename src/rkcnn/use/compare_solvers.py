@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rkcnn.data.images import Images
 from rkcnn.error import InputError, did_you_mean
 from rkcnn.evaluation.metrics import Metrics, measure
 from rkcnn.model.other_solver import CountedSolver, SolverChoice, describe_solver, find_ode_periods, solve_by
 from rkcnn.solvers.methods import SOLVERS
-from rkcnn.use.evaluate import make_predictor
+from rkcnn.use.evaluate import fuse, make_predictor
 from rkcnn.use.load import Classifier
 
 _NAMES = ("method", "steps", "tol")
@@ -59,8 +59,9 @@ def compare_solvers(
     predictor = make_predictor(classifier, images, device)
     found: list[SolvedBy] = []
     first = None
-    for network in networks:
-        logits = predictor.logits(network.to(predictor.device))
+    for each in networks:
+        network = fuse(replace(classifier, network=each), len(images), predictor.device)
+        logits = predictor.logits(network)
         answers = logits.argmax(1)
         first = answers if first is None else first
         solvers = [period.solver for period in find_ode_periods(network)]
