@@ -18,6 +18,7 @@ from scipy.stats import binomtest
 
 from mounts import needs_mounts
 from rkcnn.cli import main
+from rkcnn.cli.evaluate import say_agreement
 from rkcnn.data.load import load_data_set
 from rkcnn.evaluation.weights import NetworkDescription
 
@@ -287,3 +288,16 @@ def test_a_finished_run_on_a_read_only_disk_shows_its_result(trained: Path, digi
     assert "it is on a read-only file system" in done.stdout
     assert f"seed 0 is finished already, in {trained}" in done.stdout
     assert "error     " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("difference", "precision", "said"),
+    [
+        (0.0, "fp32", ""),
+        (0.0001, "fp32", ": NOT THE SAME"),
+        (0.0001, "bf16", ": the same up to rounding in bf16"),
+        (0.01, "bf16", ": NOT THE SAME"),
+    ],
+)
+def test_rounding_is_told_from_another_error(difference: float, precision: str, said: str) -> None:
+    assert say_agreement(difference, 10_000, precision) == said
