@@ -27,6 +27,18 @@ def test_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     assert our_forward_pass("ResNet@k=4", 2, "fp32", "compile", CPU).take_turn(1) > 0
 
 
+def test_fused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eagerly, and by a compiler that returns what it is given."""
+    eager = our_forward_pass("RKCNN-R-2@k=4", 3, "bf16", "fused-eager", CPU)
+    assert eager.take_turn(2) > 0
+    assert eager.measurement.engine == "fused-eager"
+    monkeypatch.setattr("torch.compile", lambda compute, dynamic: compute)
+    monkeypatch.setattr("shutil.which", lambda name: "/c++")
+    assert our_forward_pass("ResNet@k=4", 3, "fp32", "fused", CPU).take_turn(1) > 0
+    with pytest.raises(CannotRun, match="depends on the data"):
+        our_forward_pass("RKNet-radau3@k=4", 2, "fp32", "fused", CPU)
+
+
 def test_why_an_engine_can_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CannotRun, match="a CUDA graph needs a GPU"):
         our_forward_pass("ResNet@k=4", 2, "fp32", "graph", CPU)

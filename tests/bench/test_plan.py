@@ -47,7 +47,7 @@ def test_what_is_not_said_depends_on_the_kind() -> None:
         ({"at_once": "65"}, "`at_once=65` given; it is a whole number from 1 to 64"),
         ({"precision": "fp16"}, "`precision=fp16` given; it is one of fp32, tf32, bf16"),
         ({"engine": "graphs"}, "`engine=graphs` given; it is one of eager, compile, graph-uncompiled, graph"),
-        ({"kind": "infer", "engine": "graph-uncompiled"}, "it is one of eager, compile, graph, or several"),
+        ({"kind": "infer", "engine": "graph-uncompiled"}, "it is one of eager, compile, graph, fused, fused-eager"),
         ({"rounds": 0}, "`rounds=0` given; it is a whole number from 1 to 1000"),
         ({"steps": -1}, "`steps=-1` given; it is a whole number from 1 to 10000"),
         ({"peers": ["author=x"]}, "`peer=author=x` given (did you mean authors?); peers are authors=PATH"),

@@ -33,7 +33,7 @@ def runs(tmp_path: Path) -> Path:
 def test_a_table_and_files(rkcnn: Run, runs: Path, tmp_path: Path) -> None:
     code, out, err = rkcnn("compare", str(runs), "--reference", "ResNet@k=4", "-o", str(tmp_path / "out"))
     assert (code, err) == (0, "")
-    assert out.startswith("comparison: 2 networks on mnist-mini; mini,epochs=2, 4 runs\n")
+    assert out.startswith("comparison: 2 networks on mnist-mini; mini,epochs=2 in fp32, 4 runs\n")
     assert "Mine@k=4 and ResNet@k=4 are not separable with 2 seeds: the difference is -2.00 points" in out
     assert f"\nwritten   {tmp_path / 'out' / 'report.html'}\n" in out
     assert (tmp_path / "out" / "comparison.csv").exists()

@@ -18,6 +18,7 @@ from scipy.stats import binomtest
 
 from mounts import needs_mounts
 from rkcnn.cli import main
+from rkcnn.cli.evaluate import say_agreement
 from rkcnn.data.load import load_data_set
 from rkcnn.evaluation.weights import NetworkDescription
 from rkcnn.model.create import create_model
@@ -338,3 +339,16 @@ def test_bad_input_gets_one_sentence(rkcnn: Run, trained: Path, ode: tuple[str, 
         code, out, err = rkcnn("evaluate", *arguments)
         assert (code, out, err.count("\n")) == (2, "", 1), err
         assert says in err
+
+
+@pytest.mark.parametrize(
+    ("difference", "precision", "said"),
+    [
+        (0.0, "fp32", ""),
+        (0.0001, "fp32", ": NOT THE SAME"),
+        (0.0001, "bf16", ": the same up to rounding in bf16"),
+        (0.01, "bf16", ": NOT THE SAME"),
+    ],
+)
+def test_rounding_is_told_from_another_error(difference: float, precision: str, said: str) -> None:
+    assert say_agreement(difference, 10_000, precision) == said

@@ -37,7 +37,8 @@ def test_every_table_that_has_results(rkcnn: Run, tmp_path: Path) -> None:
     put_records(tmp_path, {"RKCNN-I-2_2_2@k=120": (0.06,)}, "cifar10", "fast")
     code, out, _ = rkcnn("report", "--from", str(tmp_path))
     assert code == 0
-    tables = [line.partition(":")[0] for line in out.splitlines() if line.endswith(" runs")]
+    lines = out.replace("\n  ", " ").splitlines()  # a long title is wrapped
+    tables = [line.partition(":")[0] for line in lines if line.endswith(" runs")]
     assert tables == ["mnist", "cifar10", "sota-mnist", "ablation", "scaling", "norms"]  # as they share runs
     assert "The paper's claims (FAST: not the paper's recipe)" in out
 
@@ -75,7 +76,10 @@ def test_files(rkcnn: Run, tmp_path: Path) -> None:
         (["report", "imagenet"], "no table 'imagenet'; tables are mnist, cifar10"),
         (["report", "--preset", "mini"], "--preset mini given; a table is trained by paper, fast, smoke"),
         (["report", "--readme", "none.md"], "no file none.md here; name a README that has"),
-        (["report", "mnist", "--readme", "README.md"], "--readme given with a table, -o or --preset; use it alone"),
+        (
+            ["report", "mnist", "--readme", "README.md"],
+            "--readme given with a table, -o, --preset or --precision; use it alone",
+        ),
     ],
 )
 def test_bad_input_is_one_sentence(rkcnn: Run, tmp_path: Path, words: list[str], message: str) -> None:
@@ -215,3 +219,21 @@ def test_comparisons_are_computed_once_and_each_figure_is_drawn_once(
     assert code == 0
     assert "mnist-bands.png" in out
     assert counts == {"compare": 1, "judge_claims": 1, "welch": 4, **dict.fromkeys(FIGURES, 1)}
+
+
+def test_precisions_are_apart_and_said(rkcnn: Run, tmp_path: Path) -> None:
+    put_records(tmp_path, precision="bf16")
+    code, out, err = rkcnn("report", "mnist", "--from", str(tmp_path))
+    assert (code, out) == (2, "")
+    assert "(results are there with --precision bf16)" in err
+    code, out, _ = rkcnn("report", "mnist", "--from", str(tmp_path), "--precision", "bf16", "-o", str(tmp_path / "r"))
+    assert code == 0
+    assert "paper-mnist in bf16, 24 of 95 runs\nBF16: computed in bf16, where paper-mnist has fp32\n" in out
+    assert "BF16 pre-act ResNet" in out
+    assert "PAPER IN BF16: not the paper's recipe" in out
+    assert ",paper,paper-mnist,bf16,mnist," in (tmp_path / "r" / "mnist.csv").read_text(encoding="utf-8")
+    for name in ("mnist.md", "report.html"):
+        assert "paper-mnist in bf16" in (tmp_path / "r" / name).read_text(encoding="utf-8")
+    code, out, err = rkcnn("report", "mnist", "--from", str(tmp_path), "--precision", "fp16")
+    assert (code, out) == (2, "")
+    assert "--precision fp16 given; it is one of fp32, tf32, bf16" in err

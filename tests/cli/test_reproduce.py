@@ -44,7 +44,7 @@ def test_smoke_of_a_table_and_its_report(rkcnn: Run, trained: Path, out: Path, t
     """Some rows of the MNIST table are trained and reported; everything says that it is the preset smoke."""
     said = (trained / "said").read_text()
     assert said.count(WARNINGS["smoke"]) == 2
-    assert "3 networks x 1 seed on mnist-mini, recipe smoke; 0 finished, 0 begun, 3 new" in said
+    assert "3 networks x 1 seed on mnist-mini, recipe smoke in fp32; 0 finished, 0 begun, 3 new" in said
     assert said.count("ends      ") == 3
     assert "next      rkcnn report mnist --from OUT --preset smoke" in said
     code, said, _ = rkcnn("report", "mnist", "--from", str(out), "--preset", "smoke", "-o", str(tmp_path))
@@ -180,7 +180,7 @@ def test_ctrl_c_is_safe(tmp_path: Path) -> None:
 def test_a_plan_trains_and_fetches_nothing(rkcnn: Run, tmp_path: Path) -> None:
     code, said, _ = rkcnn("reproduce", "mnist", "--plan", "--rows", "RKCNN-?-2@k=32", "--out", str(tmp_path / "runs"))
     assert code == 0
-    assert "3 networks x 5 seeds on mnist, recipe paper-mnist; 0 finished, 0 begun, 15 new" in said
+    assert "3 networks x 5 seeds on mnist, recipe paper-mnist in fp32; 0 finished, 0 begun, 15 new" in said
     assert "all" in said.splitlines()[-2]
     assert "right within a factor of two or three" in said
     assert not re.search(r"\d:\d\d", said), "no seconds in an estimate"
@@ -270,3 +270,15 @@ def test_a_plan_names_a_damaged_result_and_ends_with_1(rkcnn: Run, tmp_path: Pat
     code, said, _ = rkcnn(*plan, str(tmp_path))
     assert (code, said.count("FAILS")) == (1, 1)
     assert "1 finished, 0 begun, 0 new" in said
+
+
+def test_a_precision_is_in_the_names_of_runs_and_the_next_command(rkcnn: Run, tmp_path: Path) -> None:
+    put_records(tmp_path, {"RKCNN-R-2@k=32": (0.004,)}, precision="bf16")
+    words = ["reproduce", "mnist", "--rows", "RKCNN-R-2@k=32", "--seeds", "1", "--out", str(tmp_path)]
+    code, out, _ = rkcnn(*words, "--precision", "bf16")
+    assert code == 0
+    assert "recipe paper-mnist in bf16; 1 finished, 0 begun, 0 new" in out
+    assert f"next      rkcnn report mnist --from {tmp_path} --precision bf16\n" in out
+    code, out, err = rkcnn(*words, "--precision", "half")
+    assert (code, out) == (2, "")
+    assert "--precision half given; it is one of fp32, tf32, bf16" in err

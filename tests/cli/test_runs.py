@@ -34,13 +34,14 @@ def test_a_table_by_name_that_cuts_nothing_off(rkcnn: Run, tmp_path: Path) -> No
     assert (code, err) == (0, "")
     head, first, second, footnote = out.splitlines()
     assert footnote == "* the lowest error of any epoch, chosen on the test set"
-    assert " ".join(head.split()) == "data network recipe seed error best* epochs time params state folder"
+    assert " ".join(head.split()) == "data network recipe precision seed error best* epochs time params state folder"
     assert (
         " ".join(first.split())
-        == f"mnist-mini ResNet@k=4 mini,epochs=3 0 3.00 % 2.00 % 3 1:05 1,234 finished {tmp_path}/a/seed-0"
+        == f"mnist-mini ResNet@k=4 mini,epochs=3 fp32 0 3.00 % 2.00 % 3 1:05 1,234 finished {tmp_path}/a/seed-0"
     )
     assert (
-        " ".join(second.split()) == f"{far.run.data} ResNet@k=4 mini,epochs=3 0 - - 0 1:05 1,234 diverged {tmp_path}/b"
+        " ".join(second.split())
+        == f"{far.run.data} ResNet@k=4 mini,epochs=3 fp32 0 - - 0 1:05 1,234 diverged {tmp_path}/b"
     )
 
 
@@ -55,7 +56,7 @@ def test_a_run_that_has_begun_is_there_too(rkcnn: Run, tmp_path: Path) -> None:
     code, out, err = rkcnn("runs", "--from", str(tmp_path))
     assert (code, err) == (0, "")
     _, first, second, _ = (" ".join(line.split()) for line in out.splitlines())
-    assert first == f"mnist-mini ResNet@k=4 mini,epochs=3 7 - 2.00 % 2 of 3 1:20 - begun {tmp_path}/a"
+    assert first == f"mnist-mini ResNet@k=4 mini,epochs=3 fp32 7 - 2.00 % 2 of 3 1:20 - begun {tmp_path}/a"
     assert second.endswith(f" 3 1:05 1,234 finished {tmp_path}/b")
     (found,) = json.loads(rkcnn("runs", "--from", str(tmp_path), "--json")[1])
     assert found["folder"] == str(tmp_path / "b"), "whole results only"
@@ -76,7 +77,7 @@ def test_only_runs_that_have_begun(rkcnn: Run, tmp_path: Path) -> None:
     (tmp_path / "checkpoint-00000-000000.json").write_text(json.dumps(facts))
     code, out, _ = rkcnn("runs", "--from", str(tmp_path))
     assert code == 0
-    assert out.splitlines()[1].split()[4:] == ["-", "-", "0", "of", "3", "0:00", "-", "begun", str(tmp_path)]
+    assert out.splitlines()[1].split()[5:] == ["-", "-", "0", "of", "3", "0:00", "-", "begun", str(tmp_path)]
     (tmp_path / "checkpoint-00000-000001.json").write_text("{")
     code, out, err = rkcnn("runs", "--from", str(tmp_path))
     assert (code, "begun" in out, err.count("\n")) == (1, True, 1)

@@ -50,10 +50,10 @@ def runs(preset: str, rows: str, seeds: int) -> tuple[Run, ...]:
 
 def test_what_will_happen_in_plain_numbers() -> None:
     lines = list(describe_table(TABLES["mnist"], "paper", runs("paper", "RKCNN-R*", 5), "15 new"))
-    assert lines[1] == "runs      3 networks x 5 seeds on mnist, recipe paper-mnist; 15 new"
+    assert lines[1] == "runs      3 networks x 5 seeds on mnist, recipe paper-mnist in fp32; 15 new"
     lines = list(describe_table(TABLES["mnist"], "smoke", runs("smoke", "Identity*", 1), "1 new"))
     assert lines[0] == WARNINGS["smoke"]
-    assert lines[2] == "runs      1 network x 1 seed on mnist-mini, recipe smoke; 1 new"
+    assert lines[2] == "runs      1 network x 1 seed on mnist-mini, recipe smoke in fp32; 1 new"
 
 
 def test_a_plan_counts_what_is_left_row_by_row() -> None:

@@ -110,6 +110,21 @@ def test_json_is_all_of_standard_output(rkcnn: Run, command: list[str]) -> None:
         assert "epoch 2/2" in err or "finished already" in err
 
 
+def test_a_precision_is_in_the_runs_name(rkcnn: Run, command: list[str], tmp_path: Path) -> None:
+    code, out, _ = rkcnn(*command, "--precision", "bf16", "--json")
+    assert code == 0
+    (found,) = json.loads(out)
+    assert found["run"]["recipe"]["precision"] == "bf16"
+    assert "precision=bf16" in Path(found["folder"]).parent.name
+    for words, says in {
+        ("--precision", "half"): "--precision half given; it is one of fp32, tf32, bf16",
+        ("--precision", "bf16", "--set", "precision=tf32"): "--precision and --set precision=tf32 given; give one of",
+    }.items():
+        code, out, err = rkcnn(*command, *words)
+        assert (code, out) == (2, "")
+        assert says in err
+
+
 def test_several_seeds(rkcnn: Run, command: list[str], tmp_path: Path) -> None:
     code, out, _ = rkcnn(*command, "--seeds", "2", "--seed", "5")
     assert code == 0

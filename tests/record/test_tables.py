@@ -120,3 +120,12 @@ def test_every_network_has_one_of_its_own() -> None:
     found = list_identifiers()
     assert list(found.values()) == list(list_models())
     assert all(identifier.isidentifier() for identifier in found)
+
+
+def test_a_precision_is_that_of_all_runs_and_in_their_names() -> None:
+    runs = TABLES["mnist"].runs("fast", "RKCNN-R-2@k=32", 2, "tf32")
+    assert {run.recipe.precision for run in runs} == {"tf32"}
+    assert {run.folder.parts[2] for run in runs} == {"fast-mnist,precision=tf32"}
+    assert TABLES["mnist"].runs("paper", precision="fp32") == TABLES["mnist"].runs("paper")
+    with pytest.raises(InputError, match="`precision=fp16` given; it is one of fp32, tf32, bf16"):
+        TABLES["mnist"].runs("paper", precision="fp16")

@@ -32,12 +32,13 @@ def put_records(
     errors: Mapping[str, Sequence[float | None]] = ERRORS,
     table: str = "mnist",
     preset: str = "paper",
+    precision: str | None = None,
     **changes: Any,
 ) -> list[Path]:
     """A result.json for each error of each row, by seed; None diverged. The best epoch is 0.0002 below the last."""
     folders = []
     for spec, values in errors.items():
-        runs = TABLES[table].runs(preset, spec, max(1, len(values)))
+        runs = TABLES[table].runs(preset, spec, max(1, len(values)), precision)
         for run, error in zip(runs, values, strict=True):
             made = _diverged() if error is None else outcome((0.1, error - 0.0002, error))
             made = replace(made, **{"run": run, "machine": ALONE, **changes})
@@ -48,9 +49,11 @@ def put_records(
     return folders
 
 
-def results_of(folder: Path, table: str = "mnist", preset: str | None = None) -> ResultTable:
+def results_of(
+    folder: Path, table: str = "mnist", preset: str | None = None, precision: str | None = None
+) -> ResultTable:
     """The records below a folder, arranged as a table."""
-    return build_result_table(TABLES[table], read_records(folder)[0], preset, read_memories(folder)[0])
+    return build_result_table(TABLES[table], read_records(folder)[0], preset, read_memories(folder)[0], precision)
 
 
 def report_of(folder: Path, table: str = "mnist", preset: str | None = None) -> TableReport:

@@ -57,7 +57,7 @@ def test_seeds_of_a_network_are_one_row_compared_with_the_first_network() -> Non
         ("ResNet@k=8", "ResNet", 3),
     ]
     assert part.results.images == 100
-    assert part.title == "comparison: 3 networks on folder:photos; mini,epochs=3, 9 runs"
+    assert part.title == "comparison: 3 networks on folder:photos; mini,epochs=3 in fp32, 9 runs"
     yours, _ = part.comparisons
     oracle = stats.ttest_ind(ERRORS["Yours-2@k=8"], ERRORS["Mine@k=8"], equal_var=False)
     assert yours.difference.interval == pytest.approx(tuple(oracle.confidence_interval(0.95)))

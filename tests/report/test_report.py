@@ -65,7 +65,7 @@ def test_any_runs_on_the_same_data_make_a_report(tmp_path: Path) -> None:
     assert part.coverage == "9 runs of 3 of 3 networks. Against b, 1 of 2 err more, none less; 1 can't be told apart."
     assert found.runs == 9
     text = table_text(part)
-    assert text.startswith("own: three networks of our own; mini, 9 runs\n")
+    assert text.startswith("own: three networks of our own; mini in fp32, 9 runs\n")
     assert "paper" not in text.replace("by the paper's rule", "")
     assert "is compared with b (the reference)" in " ".join(text.split())
     assert "| a | 1,000 |" in table_markdown(part)

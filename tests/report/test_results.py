@@ -12,7 +12,8 @@ from footprints import put_memories
 from report.records import ERRORS, put_records, results_of
 from rkcnn.error import InputError
 from rkcnn.record.tables import PRESETS, TABLES
-from rkcnn.report.results import Row, family_of, find_conflicts, read_records, reference_of
+from rkcnn.report.results import Row, family_of, find_conflicts, find_precisions, read_records, reference_of
+from rkcnn.report.sentences import preset_warning, title
 
 
 def row(folder: Path, spec: str, table: str = "mnist", preset: str | None = None) -> Row:
@@ -58,6 +59,28 @@ def test_recipes_are_never_mixed(tmp_path: Path) -> None:
     put_records(tmp_path, {"ResNet@k=32": (0.004,)})
     assert results_of(tmp_path).preset == "paper"
     assert results_of(tmp_path, "mnist", "smoke").preset == "smoke"
+
+
+def test_precisions_are_never_mixed_and_each_table_is_marked(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.004, 0.005)})
+    put_records(tmp_path, {"ResNet@k=32": (0.009,)}, precision="bf16")
+    plain, rounded = results_of(tmp_path), results_of(tmp_path, precision="bf16")
+    assert [[len(row.results) for row in each.rows if row.results] for each in (plain, rounded)] == [[2], [1]]
+    assert (plain.way, plain.tag, plain.others) == ("paper", "", {"paper-mnist in bf16": 1})
+    assert (rounded.way, rounded.tag, rounded.others) == ("paper in bf16", "BF16", {"paper-mnist in fp32": 2})
+    assert "; paper-mnist in bf16, 1 of 95 runs" in title(rounded)
+    assert preset_warning(rounded) == "BF16: computed in bf16, where paper-mnist has fp32"
+    assert not rounded.compares_with_paper(rounded.rows[1])
+    assert results_of(tmp_path, precision="fp32").way == "paper"  # the precision that the recipe has anyway
+    assert find_precisions(TABLES["mnist"], read_records(tmp_path)[0]) == ["fp32", "bf16"]
+
+
+def test_a_fast_table_in_another_precision_says_both(tmp_path: Path) -> None:
+    put_records(tmp_path, {"RKCNN-I-2_2_2@k=120": (0.06,)}, "cifar10", "fast", "fp32")
+    assert results_of(tmp_path, "cifar10").empty  # fast-cifar is in bf16
+    found = results_of(tmp_path, "cifar10", precision="fp32")
+    assert (found.way, found.tag) == ("fast in fp32", "FAST FP32")
+    assert preset_warning(found).endswith("not the paper's recipe. FP32: computed in fp32, where fast-cifar has bf16")
 
 
 def test_an_overridden_recipe_stays_out(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_what_the_records_note_is_shown_once_for_all_rows_that_have_it(tmp_path:
 def test_no_runs_are_said_in_a_sentence(tmp_path: Path) -> None:
     assert page(tmp_path) == f"{WRITTEN}\n\n# Results\n\n{NO_RUNS}\n"
     put_records(tmp_path, {"ResNet@k=32": (0.01,)}, preset="fast")
-    others = "Also in `results/`: fast-mnist, 1 of 95 runs, not the paper's recipe (`rkcnn report mnist --preset fast"
+    others = "Also in `results/`: fast-mnist in fp32, 1 of 95 runs, not the paper's recipe (`rkcnn report mnist"
     assert f"{NO_RUNS}\n\n{others}" in page(tmp_path)
     found = report_published(read_records(tmp_path)[0])
     assert found.tables[0].figure(FIGURE) is None
@@ -128,7 +128,7 @@ def test_runs_without_anything_to_compare(tmp_path: Path) -> None:
 def test_other_tables_are_named_if_they_add_runs(tmp_path: Path) -> None:
     put_records(tmp_path, {"RKCNN-I-2_2_2@k=120": (0.06,)}, "cifar10", "fast")
     assert page(tmp_path).endswith(
-        "Also in `results/`: fast-cifar, 1 of 51 runs, not the paper's recipe "
+        "Also in `results/`: fast-cifar in bf16, 1 of 51 runs, not the paper's recipe "
         "(`rkcnn report cifar10 --preset fast --from results`).\n"
     )
     put_records(tmp_path)

@@ -98,7 +98,7 @@ def test_other_recipes_are_marked(tmp_path: Path) -> None:
     assert preset_warning(fast) == "FAST: 20 epochs by fast-mnist, the paper has 160; not the paper's recipe"
     assert preset_warning(smoke) == "SMOKE: 40 steps on mnist-mini; says nothing about accuracy"
     assert (fast.tag, smoke.tag) == ("FAST", "SMOKE")
-    assert title(smoke).endswith("; smoke, 0 of 19 runs")
+    assert title(smoke).endswith("; smoke in fp32, 0 of 19 runs")
 
 
 @pytest.mark.parametrize(

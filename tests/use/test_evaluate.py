@@ -22,6 +22,7 @@ from rkcnn.model.create import create_model
 from rkcnn.record.result import read_result
 from rkcnn.use.evaluate import (
     compare_solvers,
+    compute_logits,
     evaluate,
     is_set_of,
     load_tested_images,
@@ -229,3 +230,17 @@ def test_every_kind_and_grade_is_measured_once(trained: TrainingResult, arrays: 
         ("noise", "blur", "contrast", "shift"), 5
     )
     assert errors["blur"][4] == evaluate(model, corrupt(test, "blur", 5)).error
+
+
+def test_the_fused_network_answers_as_the_plain_one(digits: tuple[Images, Images], tmp_path: Path) -> None:
+    """On 2,000 digits: evaluation in batches of 1,000 and prediction agree with the network to 1e-6."""
+    training, test = digits
+    made = train("RKCNN-R-2@k=8", (training, test), epochs=1, max_steps_per_epoch=30, out=tmp_path, progress=False)
+    model = load(made.folder)
+    some = replace(test, pixels=test.pixels[:1207], labels=test.labels[:1207])  # a partial last batch
+    fused = compute_logits(model, some, "cpu").softmax(1)
+    plain = model(some.pixels).softmax(1)
+    assert torch.allclose(fused, plain, atol=1e-6)
+    assert torch.equal(fused.argmax(1), plain.argmax(1))
+    top = [answer.top[0].probability for answer in model.predict(some.pixels[:67], 1)]
+    assert top == pytest.approx(plain[:67].max(1).values.tolist(), abs=1e-6)

@@ -1,4 +1,4 @@
-"""Forward passes in evaluation: ours eagerly, compiled or as a CUDA graph, and a peer's."""
+"""Forward passes in evaluation: ours eagerly, compiled, as a CUDA graph or fused for inference, and a peer's."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ from rkcnn.bench.contender import (
 from rkcnn.bench.peers.same_outputs import build_peer
 from rkcnn.bench.plan import CannotRun, PeerChoice
 from rkcnn.model.cost import cost
+from rkcnn.model.network import Network, Published
 from rkcnn.record.bench import Measurement
 
 WORK = "forward pass"
 WARM_UP = 3  # passes before a graph is captured
+FUSED = {"fused": "graph", "fused-eager": "eager"}  # `network.fused()`: compiled, on a GPU as a CUDA graph; and eager
 
 
 def our_forward_pass(name: str, batch: int, precision: str, engine: str, device: torch.device) -> Contender:
@@ -32,7 +34,7 @@ def our_forward_pass(name: str, batch: int, precision: str, engine: str, device:
     layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
     network.to(device).to(memory_format=layout)  # type: ignore[call-overload]
     images = _images(batch, network.channels, size, device).contiguous(memory_format=layout)
-    if engine != "eager" and not cost(network).exact:
+    if engine in ("compile", "graph", "fused") and not cost(network).exact:
         raise CannotRun("the number of solver steps depends on the data")
 
     def compute(images: Tensor) -> Tensor:
@@ -40,7 +42,9 @@ def our_forward_pass(name: str, batch: int, precision: str, engine: str, device:
             return network(images)
 
     with torch.inference_mode(), matrix_units(precision):
-        if engine == "compile":
+        if engine in FUSED:
+            run = _fuse(network, precision, FUSED[engine], images)
+        elif engine == "compile":
             run = _compile(compute, images)
         elif engine == "graph":
             run = _capture(compute, images)
@@ -74,6 +78,17 @@ def _repeat(run: Callable[[], object]) -> Callable[[int], None]:
                 run()
 
     return advance
+
+
+def _fuse(network: Network | Published, precision: str, engine: str, images: Tensor) -> Callable[[], object]:
+    fused = network.fused(precision, engine=engine)
+    if engine != "eager" and fused.engine == "eager":
+        raise CannotRun(fused.note)
+    fused.batches = (len(images),)  # of its own size, not padded
+    fused(images)
+    if fused.note.startswith("not compiled"):
+        raise CannotRun(fused.note)
+    return lambda: fused(images)
 
 
 def _compile(compute: Callable[[Tensor], Tensor], images: Tensor) -> Callable[[], object]:

@@ -78,8 +78,8 @@ WARM_UP = {"cuda": 10, "cpu": 2}
 DEFAULT_ENGINES = {
     ("train", "cpu"): ("eager", "compile"),
     ("train", "cuda"): ("eager", "compile", "graph-uncompiled", "graph"),
-    ("infer", "cpu"): ("eager", "compile"),
-    ("infer", "cuda"): ("eager", "compile", "graph"),
+    ("infer", "cpu"): ("eager", "compile", "fused-eager", "fused"),
+    ("infer", "cuda"): ("eager", "compile", "graph", "fused"),
     ("memory", "cpu"): ("eager",),
     ("memory", "cuda"): ("eager", "graph"),
     ("solve", "cpu"): ("eager",),

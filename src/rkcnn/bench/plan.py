@@ -12,7 +12,7 @@ from rkcnn.record.bench import KINDS
 PRECISIONS = ("fp32", "tf32", "bf16")
 ENGINES = {  # by kind
     "train": ("eager", "compile", "graph-uncompiled", "graph", "fused"),
-    "infer": ("eager", "compile", "graph"),
+    "infer": ("eager", "compile", "graph", "fused", "fused-eager"),
     "memory": ("eager", "compile", "graph", "fused"),
     "solve": ("eager", "compile", "graph"),
 }

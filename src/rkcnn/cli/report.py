@@ -24,6 +24,7 @@ def report(
     from_: Path | None = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     preset: str | None = None,
+    precision: str | None = None,
     readme: Path | None = None,
 ) -> int:
     """Print the paper's table with ours beside it: errors, costs, comparisons, and what they say about its claims.
@@ -40,12 +41,14 @@ def report(
         A folder for TABLE.md and TABLE.csv of each table, the figures and report.html.
     preset
         paper, fast or smoke; the first of them that has results, if none is named. They are never mixed.
+    precision
+        fp32, tf32 or bf16: the runs that were trained in it; by default in that of the preset's recipe. Never mixed.
     readme
         Write the published results instead: the part of this README between its markers, and beside it
         docs/results.md and docs/results.svg.
     """
     if readme is not None:
-        _write_readme(readme, from_ or Path("results"), table, output, preset)
+        _write_readme(readme, from_ or Path("results"), (table, output, preset, precision))
         return 0
     from rkcnn.record.tables import find_table
 
@@ -63,7 +66,7 @@ def report(
     damaged = [*unreadable, *unread, *find_damaged_predictions(records)]
     for trouble in (*damaged, *find_conflicts(records)):
         print_error(str(trouble))
-    tables = _find_tables(table, records, memories, folder, preset)
+    tables = _find_tables(table, records, memories, folder, preset, precision)
     if output is not None:
         from rkcnn.report.files import check_folder
 
@@ -83,39 +86,50 @@ def report(
 
 
 def _find_tables(
-    table: str | None, records: Records, memories: Sequence[Memory], folder: Path, preset: str | None
+    table: str | None,
+    records: Records,
+    memories: Sequence[Memory],
+    folder: Path,
+    preset: str | None,
+    precision: str | None,
 ) -> list[ResultTable]:
     """Return the tables that have results; raise InputError with what to do where none has."""
     from rkcnn.record.tables import PRESETS, TABLES, find_table
-    from rkcnn.report.results import build_result_table
+    from rkcnn.report.results import build_result_table, find_precisions
 
-    if preset is not None and preset not in PRESETS:
-        raise InputError(f"--preset {preset} given; a table is trained by {', '.join(PRESETS)}")
     wanted = [find_table(table)] if table is not None else list(TABLES.values())
-    found = [results for each in wanted if not (results := build_result_table(each, records, preset, memories)).empty]
+    built = [build_result_table(each, records, preset, memories, precision) for each in wanted]
+    found = [results for results in built if not results.empty]
     if found:
         return found
     others = [other for other in PRESETS if any(not build_result_table(each, records, other).empty for each in wanted)]
+    in_others = {name: None for each in wanted for name in find_precisions(each, records, preset)}
     what = f"of the table {table}" if table else "of any table"
-    how = f" by its {preset} preset" if preset else ""
+    how = (f" by its {preset} preset" if preset else "") + (f" in {precision}" if precision else "")
     there = f" (results by {' and '.join(others)} are there)" if others else ""
+    if in_others and not (others and preset):
+        there = f" (results are there with --precision {' and '.join(in_others)})"
     option = f" --preset {preset}" if preset not in (None, "paper") else ""
+    option += f" --precision {precision}" if precision else ""
     raise InputError(
         f"no results {what}{how} below {folder}{there}; make some with rkcnn reproduce {table or 'mnist'}{option}, "
         "or name another folder with --from"
     )
 
 
-def _write_readme(readme: Path, folder: Path, table: str | None, output: Path | None, preset: str | None) -> None:
-    """Write the README's results, docs/results.md and docs/results.svg from published records."""
+def _write_readme(readme: Path, folder: Path, others: tuple[object, ...]) -> None:
+    """Write the README's results, docs/results.md and docs/results.svg from published records; `others` must be None.
+
+    They are the other options of the command.
+    """
     from rkcnn.disk import write_atomically, writing_to
     from rkcnn.report.figures.style import render
     from rkcnn.report.readme import RESULTS, check_markers, write_between
     from rkcnn.report.results import find_conflicts, read_records
     from rkcnn.report.results_page import FIGURE, PAGE, PICTURE, report_published, write_readme_part, write_results_page
 
-    if table is not None or output is not None or preset is not None:
-        raise InputError("--readme given with a table, -o or --preset; use it alone, or with --from")
+    if any(option is not None for option in others):
+        raise InputError("--readme given with a table, -o, --preset or --precision; use it alone, or with --from")
     check_markers(readme, RESULTS)
     records, unreadable = read_records(folder)
     if unreadable:

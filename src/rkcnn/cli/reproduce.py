@@ -36,6 +36,7 @@ def reproduce(
     rows: str = "*",
     seeds: WholeNumber | None = None,
     preset: str = "paper",
+    precision: str | None = None,
     out: Path = Path("runs"),
     plan: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     device: str = "auto",
@@ -58,6 +59,8 @@ def reproduce(
         How many runs of each network; by default as in the paper, 5 on MNIST and 3 elsewhere.
     preset
         paper: as in the paper; fast: a short recipe of ours; smoke: forty steps on bundled digits.
+    precision
+        fp32, tf32 or bf16 for all runs, instead of that of the preset's recipe; their names and tables say it.
     out
         The folder in which runs are kept.
     plan
@@ -87,7 +90,7 @@ def reproduce(
     for flag, folder in folders:
         _existing_part(flag, folder)
     chosen = find_table(table)
-    runs = chosen.runs(preset, rows, seeds)
+    runs = chosen.runs(preset, rows, seeds, precision)
     console = make_console()
 
     states = states_of(runs, out, store)
@@ -119,7 +122,8 @@ def reproduce(
     if preset in WARNINGS:
         print_line(WARNINGS[preset])
     if any(isinstance(state, Result) for state in states.values()):
-        print_line(f"next      rkcnn report {table} --from {out}" + f" --preset {preset}" * (preset != "paper"))
+        other = f" --precision {precision}" if runs[0].recipe != chosen.recipe_at(preset) else ""
+        print_line(f"next      rkcnn report {table} --from {out}{f' --preset {preset}' * (preset != 'paper')}{other}")
     return 1 if failed else 0
 
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from rkcnn.record.result import Result
     from rkcnn.record.run_state import BegunRun
 
-COLUMNS = ("data", "network", "recipe", "seed", "error", "best*", "epochs", "time", "params", "state", "folder")
-LEFT_ALIGNED = ("data", "network", "recipe", "state", "folder")
+NAMES = ("data", "network", "recipe", "precision", "seed")
+COLUMNS = (*NAMES, "error", "best*", "epochs", "time", "params", "state", "folder")
+LEFT_ALIGNED = ("data", "network", "recipe", "precision", "state", "folder")
 
 
 def runs(
@@ -80,7 +81,7 @@ def row_of(run: Result | BegunRun) -> tuple[str, ...]:
     from rkcnn.record.result import Result
     from rkcnn.use.progress import clock, percent
 
-    name = (run.run.data, run.run.network, str(run.run.recipe), str(run.run.seed))
+    name = (run.run.data, run.run.network, str(run.run.recipe), run.run.recipe.precision, str(run.run.seed))
     done = str(len(run.epochs))
     if isinstance(run, Result):
         errors, state = (percent(run.error), percent(run.error_best)), run.status.partition(":")[0]

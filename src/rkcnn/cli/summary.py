@@ -134,7 +134,7 @@ def describe_table(table: Table, preset: str, runs: Sequence[Run], progress: str
     networks, seeds = len({run.network for run in runs}), len({run.seed for run in runs})
     size = f"{networks} network{'s' * (networks > 1)} x {seeds} seed{'s' * (seeds > 1)}"
     yield f"table     {table.name}: {table.about}"
-    yield f"runs      {size} on {runs[0].data}, recipe {runs[0].recipe}; {progress}"
+    yield f"runs      {size} on {runs[0].data}, recipe {runs[0].recipe.describe_precision()}; {progress}"
 
 
 def describe_plan(runs: Sequence[Run], unfinished: Sequence[Run], device: str) -> Iterator[str]:

@@ -33,6 +33,7 @@ def train(
     epochs: WholeNumber | None = None,
     batch: WholeNumber | None = None,
     lr: float | None = None,
+    precision: str | None = None,
     set_: Annotated[list[str] | None, Parameter(negative=())] = None,
     init_from: Path | None = None,
     head_only: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
@@ -67,6 +68,9 @@ def train(
         Images in a step, instead of the recipe's number.
     lr
         The largest learning rate, instead of the recipe's.
+    precision
+        fp32, tf32 or bf16, instead of the recipe's: on a GPU the latter two are faster and round more. It is part of
+        the run's name.
     set_
         Change another field of the recipe, for example --set momentum=0.8 --set flip=off.
     init_from
@@ -98,7 +102,8 @@ def train(
     """
     from rkcnn.fit.recipe import find_recipe, read_changes
 
-    plain = {"epochs": epochs, "batch": batch, "lr": lr, "head_only": head_only or None}
+    check_precision(precision)
+    plain = {"epochs": epochs, "batch": batch, "lr": lr, "precision": precision, "head_only": head_only or None}
     changes = combine_changes(parse_changes(set_ or []), {**plain, "weigh_classes": weigh_classes or None})
     values = read_changes(changes)
     if recipe is not None:
@@ -172,7 +177,15 @@ def train(
     return 0 if all(result.finished for result in results) else 1
 
 
-def combine_changes(changes: dict[str, str], plain: Mapping[str, float | None]) -> dict[str, str]:
+def check_precision(precision: str | None) -> None:
+    """Raise InputError unless it is one that a recipe can have, or none is given."""
+    from rkcnn.fit.recipe import CHOICES
+
+    if precision is not None and precision not in CHOICES["precision"]:
+        raise InputError(f"--precision {precision} given; it is one of {', '.join(CHOICES['precision'])}")
+
+
+def combine_changes(changes: dict[str, str], plain: Mapping[str, float | str | None]) -> dict[str, str]:
     """Add the fields that have options of their own to those of --set; raises InputError if one is given twice."""
     for field, value in plain.items():
         if value is None:

@@ -98,6 +98,11 @@ class Recipe:
         named = RECIPES.get(self.name, self)
         return {name: value for name, value in asdict(self).items() if value != getattr(named, name)}
 
+    def describe_precision(self) -> str:
+        """Return the recipe's name and other changed fields with its precision in words: mini,epochs=2 in fp32."""
+        named = RECIPES.get(self.name, self)
+        return f"{replace(self, precision=named.precision)} in {self.precision}"
+
     def __str__(self) -> str:
         """Return the recipe's name and the fields that differ, as in mini,epochs=2."""
         texts = ("_".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in self.changes().values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -35,6 +36,8 @@ class ConvStem(nn.Conv2d):
 
 class OdeNetStem(nn.Module):
     """ODE-Net's preprocessor: 3x3 without padding, then twice norm, ReLU, 4x4 with stride 2; 32x32 -> 7x7."""
+
+    folded_norms: ClassVar = {"conv1": "norm1", "conv2": "norm2"}
 
     def __init__(self, channels: int, k: int, layers: Layers) -> None:
         super().__init__()

@@ -6,7 +6,7 @@ Published originals are not made of periods; they share a class of their own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,9 @@ from rkcnn.model.limits import EVALUATIONS, check_evaluations, check_limit, is_p
 from rkcnn.model.period import Period, load_class
 from rkcnn.model.spec import ModelSpec, norms_of
 from rkcnn.solvers.solver_step import Time
+
+if TYPE_CHECKING:
+    from rkcnn.model.fused import FusedNetwork
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,22 @@ class Trajectory:
     t: list[Time]
 
 
-class Network(nn.Module):
+class Inferring(nn.Module):
+    """A network that can be copied for inference."""
+
+    def fused(self, precision: str = "fp32", *, engine: str = "auto", images: int | None = None) -> FusedNetwork:
+        """Return a copy for inference alone: batch norms folded into convolutions, channels last, on this device.
+
+        `precision` is fp32, tf32 or bf16. `engine` is eager, compile or graph (compiled, as one CUDA graph for each
+        size of batch), or auto: the fastest for so many `images` if their number is given, otherwise graph on a GPU
+        and eager on a CPU.
+        """
+        from rkcnn.model.fused import FusedNetwork
+
+        return FusedNetwork(self, precision, engine, images)
+
+
+class Network(Inferring):
     """A network with the preprocessor, transitions and postprocessor that all share; families differ in `periods`.
 
     With multiscale the classifier reads every period, each through a norm of its own; without it, the last alone.
@@ -132,7 +150,7 @@ def check_images(name: str, channels: int, smallest: int, images: Tensor) -> Non
         )
 
 
-class Published(nn.Module):
+class Published(Inferring):
     """images -> `features` -> one linear classifier; a subclass writes `features` as its authors did."""
 
     name: str

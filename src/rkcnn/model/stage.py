@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -11,6 +13,8 @@ from rkcnn.model.layers import Layers
 
 class Stage(nn.Module):
     """norm, ReLU, 1x1 to k channels, norm, ReLU, 3x3: 2c + ck + 2k + 9k^2 parameters on c input channels."""
+
+    folded_norms: ClassVar = {"narrow": "norm2"}
 
     def __init__(self, inputs: int, k: int, layers: Layers) -> None:
         super().__init__()

@@ -6,11 +6,11 @@ This is the only definition of a table; costs, reproduction and report all read 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from rkcnn.error import InputError, did_you_mean
-from rkcnn.fit.recipe import find_recipe
+from rkcnn.fit.recipe import CHOICES, Recipe, find_recipe
 from rkcnn.model.spec import parse
 from rkcnn.record.run import Run
 
@@ -115,24 +115,34 @@ class Table:
             return "mnist-mini"
         return "svhn+extra" if self.data == "svhn" and preset == "paper" else self.data
 
-    def recipe_at(self, preset: str) -> str:
-        """Return the name of the recipe that a preset trains by."""
-        return "smoke" if preset == "smoke" else _RECIPES[self.data][preset]
+    def recipe_at(self, preset: str, precision: str | None = None) -> Recipe:
+        """Return the recipe that a preset trains by, in another precision than its own if one is given."""
+        if preset not in PRESETS:
+            raise InputError(f"`preset={preset}` given; a table is trained by {', '.join(PRESETS)}")
+        recipe = find_recipe("smoke" if preset == "smoke" else _RECIPES[self.data][preset])
+        if precision is None:
+            return recipe
+        if precision not in CHOICES["precision"]:
+            raise InputError(f"`precision={precision}` given; it is one of {', '.join(CHOICES['precision'])}")
+        return replace(recipe, precision=precision)
 
     @property
     def control(self) -> str:
         """The network without any step on this table's data, also for tables that have no such row."""
         return next(spec for spec in TABLES[self.data].specs if spec.startswith("Identity@"))
 
-    def runs(self, preset: str = "paper", rows: str = "*", seeds: int | None = None) -> list[Run]:
-        """Return every run of the table, row by row; `rows` is a shell pattern, or several with commas between."""
-        if preset not in PRESETS:
-            raise InputError(f"`preset={preset}` given; a table is trained by {', '.join(PRESETS)}")
+    def runs(
+        self, preset: str = "paper", rows: str = "*", seeds: int | None = None, precision: str | None = None
+    ) -> list[Run]:
+        """Return every run of the table, row by row; `rows` is a shell pattern, or several with commas between.
+
+        `precision` is that of all runs, if it is not to be that of the preset's recipe.
+        """
+        recipe = self.recipe_at(preset, precision)
         if seeds is not None and not 1 <= seeds <= 1000:
             raise InputError(f"`seeds={seeds}` given; train 1 to 1000 of them")
         specs = self.pick(rows)
         count = seeds or (1 if preset == "smoke" else self.seeds)
-        recipe = find_recipe(self.recipe_at(preset))
         return [Run(self.data_at(preset), spec, recipe, seed) for spec in specs for seed in range(count)]
 
     def pick(self, rows: str) -> list[str]:

@@ -165,7 +165,7 @@ def _note_errors(results: ResultTable) -> Iterator[str]:
 
 def _say_gaps(results: ResultTable) -> str:
     """Say what Δ is, or why there is none."""
-    if results.preset != "paper":
+    if results.way != "paper":
         return "The paper's errors are for orientation: ours are by another recipe, so no difference is given."
     if not any(row.all_finished and row.printed for row in results.rows):
         return ""

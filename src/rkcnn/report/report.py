@@ -170,10 +170,10 @@ class TableReport:
 
 @dataclass(frozen=True)
 class Report:
-    """What is found out about several tables, and about the paper's claims from all records at each preset."""
+    """What is found out about several tables, and about the paper's claims from all records of each way of training."""
 
     tables: tuple[TableReport, ...]
-    claims: Mapping[str, tuple[JudgedClaim, ...]]  # by preset
+    claims: Mapping[str, tuple[JudgedClaim, ...]]  # by `ResultTable.way`
 
     @cached_property
     def origins(self) -> tuple[Origin, ...]:
@@ -188,7 +188,7 @@ class Report:
 
     def claims_of(self, part: TableReport) -> list[JudgedClaim]:
         """Return the claims that are judged from this table's records."""
-        return [judged for judged in self.claims.get(part.results.preset or "", ()) if speaks_of(judged, part.name)]
+        return [judged for judged in self.claims.get(part.results.way, ()) if speaks_of(judged, part.name)]
 
 
 def build_report(tables: Sequence[ResultTable], records: Records = ()) -> Report:
@@ -197,8 +197,13 @@ def build_report(tables: Sequence[ResultTable], records: Records = ()) -> Report
     The tables may be the paper's (`build_result_table`) or hold rows of any other runs. Without `records` no claim is
     judged.
     """
-    presets = dict.fromkeys(results.preset for results in tables if results.preset)
+    ways = {results.way: results for results in tables if results.preset}
     return Report(
         tuple(TableReport(results, tuple(compare(results))) for results in tables),
-        {preset: tuple(judge_claims(records, preset)) for preset in presets} if records else {},
+        {way: tuple(_judge(records, results)) for way, results in ways.items()} if records else {},
     )
+
+
+def _judge(records: Records, results: ResultTable) -> list[JudgedClaim]:
+    assert results.preset is not None
+    return judge_claims(records, results.preset, results.other_precision or None)

@@ -10,7 +10,7 @@ from statistics import fmean
 
 from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
-from rkcnn.fit.recipe import Recipe, find_recipe
+from rkcnn.fit.recipe import CHOICES, Recipe
 from rkcnn.model.families import ORIGINALS, title_of
 from rkcnn.record.memory import Memory
 from rkcnn.record.result import Result, find_results
@@ -130,9 +130,21 @@ class ResultTable:
         return self.table is None
 
     @property
+    def other_precision(self) -> str:
+        """The precision of all runs of the table if it is not that of the preset's recipe, else empty."""
+        own = self.table.recipe_at(self.preset).precision if self.table and self.preset else self.recipe.precision
+        return "" if self.recipe.precision == own else self.recipe.precision
+
+    @property
+    def way(self) -> str:
+        """The preset, with the precision where that is not the preset's: paper, fast, paper in bf16."""
+        return " in ".join(filter(None, (self.preset or "", self.other_precision)))
+
+    @property
     def tag(self) -> str:
-        """FAST or SMOKE, to mark every line of a table that was not trained by the paper's recipe; else empty."""
-        return self.preset.upper() if self.preset in ("fast", "smoke") else ""
+        """FAST, SMOKE or BF16, to mark every line of a table that was not trained by the paper's recipe; else empty."""
+        preset = self.preset if self.preset in ("fast", "smoke") else ""
+        return " ".join(filter(None, (preset, self.other_precision))).upper()
 
     @property
     def decimals(self) -> int:
@@ -157,7 +169,7 @@ class ResultTable:
 
     def compares_with_paper(self, row: Row) -> bool:
         """Whether a row's errors may be set against the paper's: trained by its recipe, and no run diverged."""
-        return row.all_finished and self.preset == "paper"
+        return row.all_finished and self.way == "paper"
 
 
 def read_records(folder: Path) -> tuple[Records, list[InputError]]:
@@ -190,15 +202,32 @@ def find_conflicts(records: Records) -> Iterator[str]:
 
 
 def build_result_table(
-    table: Table, records: Records, preset: str | None = None, memories: Sequence[Memory] = ()
+    table: Table,
+    records: Records,
+    preset: str | None = None,
+    memories: Sequence[Memory] = (),
+    precision: str | None = None,
 ) -> ResultTable:
-    """Arrange the records that belong to a table; without a preset, those of the first preset that has any."""
+    """Arrange the records that belong to a table; without a preset, those of the first preset that has any.
+
+    All runs of the table have the same precision: the given one, or that of the preset's recipe.
+    """
     measured = {memory.network: memory for memory in reversed(memories) if memory.data == table.data}
     for name in (preset,) if preset else PRESETS:
-        found = _arrange(table, records, name, measured)
+        found = _arrange(table, records, name, precision, measured)
         if not found.empty:
             return found
-    return _arrange(table, (), preset or PRESETS[0], measured)
+    return _arrange(table, (), preset or PRESETS[0], precision, measured)
+
+
+def find_precisions(table: Table, records: Records, preset: str | None = None) -> list[str]:
+    """Return the precisions in which there are results of a table, by that preset or by any."""
+    presets = (preset,) if preset else PRESETS
+    return [
+        precision
+        for precision in CHOICES["precision"]
+        if any(not build_result_table(table, records, name, precision=precision).empty for name in presets)
+    ]
 
 
 def family_of(spec: str) -> str:
@@ -223,9 +252,12 @@ def reference_of(table: Table, spec: str) -> str:
     return min((cell.lowest, name) for cell, name in printed if cell and cell.lowest is not None)[1]
 
 
-def _arrange(table: Table, records: Records, preset: str, memories: Mapping[str, Memory]) -> ResultTable:
+def _arrange(
+    table: Table, records: Records, preset: str, precision: str | None, memories: Mapping[str, Memory]
+) -> ResultTable:
+    recipe = table.recipe_at(preset, precision)
     wanted: dict[str, list[Run]] = {}
-    for run in table.runs(preset):
+    for run in table.runs(preset, precision=precision):
         wanted.setdefault(run.network, []).append(run)
     found: dict[tuple[str, str], list[tuple[Path, Result]]] = {}
     for folder, result in records:
@@ -239,24 +271,29 @@ def _arrange(table: Table, records: Records, preset: str, memories: Mapping[str,
         name=table.name,
         about=table.about,
         data=data,
-        recipe=find_recipe(table.recipe_at(preset)),
+        recipe=recipe,
         rows=rows,
         references={spec: reference_of(table, spec) for spec in wanted},
         images=SETS[data].test.images,
         table=table,
         preset=preset,
         control=memories.get(table.control),
-        others=_count_others(table, records, preset),
+        others=_count_others(table, records, recipe, data),
     )
 
 
-def _count_others(table: Table, records: Records, preset: str) -> dict[str, int]:
+def _count_others(table: Table, records: Records, recipe: Recipe, data: str) -> dict[str, int]:
     """Count the results of the table's networks by other recipes; one with the table's name has other fields."""
-    run = table.runs(preset)[0]
-    found = [result.run for _, result in records if result.run.data == run.data and result.run.network in table.specs]
-    names = (other.recipe.name for other in found if other.recipe != run.recipe)
-    changed = f"{run.recipe.name} with fields overridden"
-    return dict(Counter(changed if name == run.recipe.name else name for name in names))
+    found = [result.run for _, result in records if result.run.data == data and result.run.network in table.specs]
+    return dict(Counter(_name_other(run.recipe, recipe) for run in found if run.recipe != recipe))
+
+
+def _name_other(other: Recipe, recipe: Recipe) -> str:
+    if other.name != recipe.name:
+        return other.name
+    if replace(other, precision=recipe.precision) == recipe:
+        return other.describe_precision()
+    return f"{recipe.name} with fields overridden"
 
 
 def _row(table: Table, runs: Sequence[Run], known: Records) -> Row:

@@ -11,7 +11,7 @@ from rkcnn.record.tables import PRESETS, TABLES
 from rkcnn.report.claims.claims import JudgedClaim
 from rkcnn.report.footnotes import NORMS, note_control, note_records, note_sampling
 from rkcnn.report.report import Report, TableReport, build_report
-from rkcnn.report.results import CORRECTED, Records, build_result_table
+from rkcnn.report.results import CORRECTED, Records, build_result_table, find_precisions
 from rkcnn.report.sentences import (
     Statement,
     count,
@@ -179,11 +179,12 @@ def _list_others(records: Records) -> Iterator[str]:
     """Yield the other tables and presets that have runs which none before them has."""
     listed: set[Path] = set()
     for name, table in TABLES.items():
-        for preset in PRESETS:
-            results = build_result_table(table, records, preset)
+        for preset, precision in ((p, q) for p in PRESETS for q in find_precisions(table, records, p)):
+            results = build_result_table(table, records, preset, precision=precision)
             folders = {folder for row in results.rows for folder in row.folders}
-            if (name, preset) != ("mnist", "paper") and folders - listed:
+            if (name, results.way) != ("mnist", "paper") and folders - listed:
                 runs = title(results).rpartition("; ")[2]
                 other = ", not the paper's recipe" if results.tag else ""
-                yield f"{runs}{other} (`rkcnn report {name} --preset {preset} --from results`)"
+                options = f"--preset {preset}{f' --precision {precision}' * bool(results.other_precision)}"
+                yield f"{runs}{other} (`rkcnn report {name} {options} --from results`)"
             listed |= folders

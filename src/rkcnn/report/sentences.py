@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from rkcnn.fit.recipe import find_recipe
 from rkcnn.report.compare import Comparison
 from rkcnn.report.paper import printed_sample
 from rkcnn.report.results import ResultTable, Row
@@ -46,19 +45,27 @@ def count(number: int, noun: str) -> str:
 def title(results: ResultTable) -> str:
     """Return what a table is and how much of it has run."""
     if results.of_any_runs:
-        return f"{results.name}: {results.about}; {results.recipe}, {count(results.runs, 'run')}"
+        return f"{results.name}: {results.about}; {results.recipe.describe_precision()}, {count(results.runs, 'run')}"
     total = results.runs + sum(row.missing for row in results.rows)
-    return f"{results.name}: {results.about}; {results.recipe.name}, {results.runs} of {total} runs"
+    recipe = results.recipe.describe_precision()
+    return f"{results.name}: {results.about}; {recipe}, {results.runs} of {total} runs"
 
 
 def preset_warning(results: ResultTable) -> str:
-    """Return the warning that belongs to every number of a fast or smoke table; empty for the paper's recipe."""
+    """Return the warning that belongs to every number of a table in another precision, or of a fast or smoke table.
+
+    It is empty for the paper's recipe.
+    """
+    recipe, table, warnings = results.recipe, results.table, []
     if results.preset == "smoke":
-        return f"SMOKE: {results.recipe.max_steps_per_epoch} steps on {results.data}; says nothing about accuracy"
-    if results.preset == "fast" and results.table:
-        recipe, paper = results.recipe, find_recipe(results.table.recipe_at("paper"))
-        return f"FAST: {recipe.epochs} epochs by {recipe.name}, the paper has {paper.epochs}; not the paper's recipe"
-    return ""
+        warnings.append(f"SMOKE: {recipe.max_steps_per_epoch} steps on {results.data}; says nothing about accuracy")
+    elif results.preset == "fast" and table:
+        epochs = f"{recipe.epochs} epochs by {recipe.name}, the paper has {table.recipe_at('paper').epochs}"
+        warnings.append(f"FAST: {epochs}; not the paper's recipe")
+    if results.other_precision and table and results.preset:
+        own = table.recipe_at(results.preset).precision
+        warnings.append(f"{recipe.precision.upper()}: computed in {recipe.precision}, where {recipe.name} has {own}")
+    return ". ".join(warnings)
 
 
 def say_paper_counts(results: ResultTable) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ from rkcnn.data.progress import Progress
 from rkcnn.error import InputError, did_you_mean
 from rkcnn.evaluation.corruption import CORRUPTIONS, GRADES, corrupt
 from rkcnn.evaluation.metrics import Metrics, Predictor, measure
+from rkcnn.model.fused import FusedNetwork
 from rkcnn.record.result import Result
 from rkcnn.run.device import pick_device, set_precision
 from rkcnn.solvers.methods import SOLVERS
@@ -81,12 +81,22 @@ def measure_on(classifier: Classifier, images: Images, device: str) -> Metrics:
 def compute_logits(classifier: Classifier, images: Images, device: str) -> Tensor:
     """Return the logits (N, classes) for these images, in the precision of the training."""
     predictor = make_predictor(classifier, images, device)
-    return predictor.logits(copy.deepcopy(classifier.network).to(predictor.device))  # the caller's stays where it is
+    return predictor.logits(fuse(classifier, len(images), predictor.device))
+
+
+def fuse(classifier: Classifier, images: int, device: torch.device) -> FusedNetwork:
+    """Return the network for inference on so many images, in the precision of the training; its own stays unchanged."""
+    return FusedNetwork(classifier.network, find_precision(classifier), images=images).to(device)
+
+
+def find_precision(classifier: Classifier) -> str:
+    """Return the precision that the network was trained in; fp32 where no record says."""
+    return classifier.result.run.recipe.precision if classifier.result else "fp32"
 
 
 def make_predictor(classifier: Classifier, images: Images, device: str) -> Predictor:
     """Return a predictor of these images, normalised as those of the training and computed in its precision."""
-    precision = classifier.result.run.recipe.precision if classifier.result else "fp32"
+    precision = find_precision(classifier)
     set_precision(precision)
     return Predictor(classifier.description.prepare(images), pick_device(device), precision)
 
@@ -236,8 +246,9 @@ def compare_solvers(
     predictor = make_predictor(classifier, images, device)
     found: list[SolvedBy] = []
     first = None
-    for network in networks:
-        logits = predictor.logits(network.to(predictor.device))
+    for each in networks:
+        network = fuse(replace(classifier, network=each), len(images), predictor.device)
+        logits = predictor.logits(network)
         answers = logits.argmax(1)
         first = answers if first is None else first
         solvers = [period.solver for period in find_ode_periods(network)]

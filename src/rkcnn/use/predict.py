@@ -22,6 +22,7 @@ from rkcnn.data.picture import (
     read_picture,
 )
 from rkcnn.error import InputError
+from rkcnn.model.fused import FusedNetwork
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -90,6 +91,7 @@ def predict_each(
     if isinstance(top, bool) or top < 1:
         raise InputError(f"`top={top}` given; give the number of classes to name, 1 or more")
     wanted = PictureFormat.of(classifier.size, classifier.mean, classifier.classes)
+    network = fuse_for(classifier, len(sources))
     for start in range(0, len(sources), BATCH):
         read: list[Picture | Unreadable] = []
         for number, source in enumerate(sources[start : start + BATCH], start + 1):
@@ -99,15 +101,19 @@ def predict_each(
             except InputError as error:
                 read.append(Unreadable(name, str(error)))
         pictures = [each for each in read if isinstance(each, Picture)]
-        answers = iter(_classify(classifier, pictures, top) if pictures else ())
+        answers = iter(_classify(classifier, network, pictures, top) if pictures else ())
         yield from (next(answers) if isinstance(each, Picture) else each for each in read)
 
 
-def _classify(classifier: Classifier, pictures: Sequence[Picture], top: int) -> list[Prediction]:
-    training = classifier.network.training
-    classifier.network.eval()
-    probabilities = classifier(_stack(pictures)).double().softmax(1).cpu()
-    classifier.network.train(training)
+def fuse_for(classifier: Classifier, pictures: int) -> FusedNetwork:
+    """Return the classifier's network for inference on so many pictures, in float32 and on its own device."""
+    return FusedNetwork(classifier.network, images=pictures)
+
+
+def _classify(classifier: Classifier, network: FusedNetwork, pictures: Sequence[Picture], top: int) -> list[Prediction]:
+    device = next(network.parameters()).device
+    logits = network(classifier.normalise(_stack(pictures).to(device)))
+    probabilities = logits.double().softmax(1).cpu()
     best = probabilities.topk(min(top, len(classifier.classes)), 1)
     return [
         Prediction(

@@ -21,7 +21,7 @@ def test_every_row_stands_in_both_blocks(tmp_path: Path) -> None:
     put_records(tmp_path)
     text = table_text(report_of(tmp_path))
     lines = text.splitlines()
-    assert lines[0] == f"mnist: {TABLES['mnist'].about}; paper-mnist, 24 of 95 runs"
+    assert lines[0] == f"mnist: {TABLES['mnist'].about}; paper-mnist in fp32, 24 of 95 runs"
     assert lines[2] == "Errors in percent; best is each run's best epoch, chosen on the test set"
     assert lines[3].split() == ["network", "paper", "last", "n", "best", "Δ", "last", "Δ", "best"]
     assert (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -14,6 +16,8 @@ from rkcnn.model.stage import SharedStage
 
 class CompressedReadout(nn.Module):
     """norm, ReLU, 1x1 to half the channels, then an ordinary readout."""
+
+    folded_norms: ClassVar = {"compress": "pool.norm"}
 
     def __init__(self, width: int, layers: Layers) -> None:
         super().__init__()

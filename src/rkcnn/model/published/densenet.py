@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -13,6 +15,8 @@ from rkcnn.model.network import Published
 
 class DenseLayer(nn.Module):
     """{x, H(x)}, H = norm, ReLU, 3x3 to k channels; with a bottleneck first norm, ReLU, 1x1 to 4k."""
+
+    folded_norms: ClassVar = {"convs.0": "norms.1"}
 
     def __init__(self, inputs: int, k: int, bottleneck: bool, layers: Layers) -> None:
         super().__init__()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -15,6 +17,8 @@ class Bottleneck(nn.Module):
 
     Where the shape changes, the shortcut is a 1x1 convolution of the pre-activation.
     """
+
+    folded_norms: ClassVar = {"conv1": "norm2", "conv2": "norm3"}
 
     def __init__(self, inputs: int, width: int, stride: int, layers: Layers) -> None:
         super().__init__()

@@ -25,6 +25,8 @@ class OdeFunction(nn.Module):
     there are 18k^2 + 8k.
     """
 
+    folded_norms: ClassVar = {"conv1": "norm2", "conv2": "norm3"}
+
     def __init__(self, k: int, layers: Layers, time: bool = True) -> None:
         super().__init__()
         self.time = time

@@ -36,14 +36,16 @@ CORRECTION = (
 )
 
 
-def judge_claims(records: Records, preset: str) -> list[JudgedClaim]:
+def judge_claims(records: Records, preset: str, precision: str | None = None) -> list[JudgedClaim]:
     """Judge every claim from all tables at one preset, since a claim may speak of several; smoke judges nothing.
+
+    All runs have one precision: the given one, or in each table that of the preset's recipe.
 
     Rows of which runs diverged are named and not judged by the runs that survived.
     """
     if preset == "smoke":
         return []
-    tables = [build_result_table(table, records, preset) for table in TABLES.values()]
+    tables = [build_result_table(table, records, preset, precision=precision) for table in TABLES.values()]
     if all(results.empty for results in tables):
         return []
     rows = {(results.name, row.network): row for results in tables for row in results.rows}

@@ -150,7 +150,7 @@ def write_page(report: Report, path: Path) -> Path:
 def _describe(part: TableReport) -> dict[str, Any]:
     """Return what the template shows of one table."""
     results = part.results
-    identifier = f"{results.name}-{results.preset}" if results.preset else results.name
+    identifier = f"{results.name}-{results.way}".replace(" ", "-") if results.preset else results.name
     return {
         "id": identifier,
         "name": results.name,

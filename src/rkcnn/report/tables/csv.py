@@ -42,6 +42,7 @@ def _values(results: ResultTable, row: Row, params: CostCheck, flops: CostCheck)
         "table": results.name,
         "preset": results.preset,
         "recipe": results.recipe.name,
+        "precision": results.recipe.precision,
         "data": results.data,
         "network": row.network,
         "label": row.label,

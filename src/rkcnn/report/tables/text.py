@@ -24,9 +24,9 @@ def table_text(part: TableReport) -> str:
     return "".join(f"{escape_text(line).rstrip()}\n" for line in _lines(part))
 
 
-def claims_text(claims: Sequence[JudgedClaim], preset: str) -> str:
+def claims_text(claims: Sequence[JudgedClaim], way: str) -> str:
     """Return the verdicts on the paper's claims below a heading; nothing where nothing was judged."""
-    heading = "The paper's claims" + f" ({preset.upper()}: not the paper's recipe)" * (preset != "paper")
+    heading = "The paper's claims" + f" ({way.upper()}: not the paper's recipe)" * (way != "paper")
     lines = [line for sentence in list_verdicts(claims) for line in _fill(sentence)]
     return "".join(f"{escape_text(line)}\n" for line in (heading, *lines)) if lines else ""
 

@@ -1,0 +1,225 @@
+"""A network for inference alone: norms folded, channels last, in a chosen precision, compiled where that pays."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn, Self
+
+import torch
+from torch import Tensor, nn
+
+from rkcnn.error import InputError
+from rkcnn.model.cost import cost
+from rkcnn.model.fold import fold_norms
+from rkcnn.model.network import check_images
+from rkcnn.model.period import Period
+from rkcnn.model.solver import Solver
+from rkcnn.solvers.solver_step import at_least_float32
+
+PRECISIONS = ("fp32", "tf32", "bf16")
+ENGINES = ("auto", "eager", "compile", "graph")
+BATCHES = (1, 8, 32, 128, 512)  # compiled and captured sizes; others are padded to the next, or cut
+COMPILE_SECONDS = {"cpu": 30.0, "cuda": 30.0}  # that compiling for one size of batch takes
+SAVED = {"cpu": 0.5, "cuda": 0.5}  # share of the time of an eager pass that compiling saves
+SPEED = {"cpu": 15e9, "cuda": 50e12}  # FLOP/s of an eager pass: of one thread, of a GPU
+WARM_UP = 3  # passes before a graph is captured
+
+Compute = Callable[[Tensor], Tensor]
+
+
+class FusedNetwork(nn.Module):
+    """Computes the logits of a network's evaluation mode, up to rounding; `Network.fused` makes one.
+
+    It holds a copy of the weights, so what happens to the network later changes nothing here. It can't be trained, and
+    it has no state to save: save the network's. One thread at a time may call it. `engine` says what really runs:
+    eager, compile or graph; `note` says why a faster one could not be used.
+    """
+
+    def __init__(
+        self, network: nn.Module, precision: str = "fp32", engine: str = "auto", images: int | None = None
+    ) -> None:
+        super().__init__()
+        for word, value, known in (("precision", precision, PRECISIONS), ("engine", engine, ENGINES)):
+            if value not in known:
+                raise InputError(f"`{word}={value}` given; it is one of {', '.join(known)}")
+        self.name, self.channels, self.smallest = network.name, network.channels, network.smallest
+        self.precision, self.wanted, self.images = precision, engine, images
+        self.folded = fold_norms(network)
+        if precision == "bf16":
+            _round_weights(self.folded)
+        self.training = False
+        self.batches = BATCHES if images is None else BATCHES[-1:]  # a run of known length compiles once
+        self._runs: dict[tuple[int, ...], _Compiled] = {}  # by the shape of a batch
+        self._choose()
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the logits (N, classes), in float32 or more, of normalised images (N, channels, height, width)."""
+        assert isinstance(self.channels, int)
+        assert isinstance(self.smallest, int)
+        check_images(str(self.name), self.channels, self.smallest, images)
+        with torch.inference_mode(False), torch.no_grad(), _matrix_units(self.precision, self.engine != "eager"):
+            if self.engine == "eager" or not len(images):
+                return self._compute(images)
+            return torch.cat([self._run(part) for part in images.split(self.batches[-1])])
+
+    def train(self, mode: bool = True) -> Self:
+        """Stay in evaluation mode; raises InputError if training is asked for."""
+        if mode:
+            raise InputError(f"{self.name} is fused for inference and can't be trained; train what it was made of")
+        return self
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raise InputError: weights are those of the network that it was made of."""
+        raise InputError(f"{self.name} is fused for inference and is not saved; save the network it was made of")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_runs": {}}  # a copy compiles and captures for itself
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        super()._apply(fn, recurse)
+        self._runs.clear()  # graphs have the addresses of the weights that were
+        self._choose()
+        return self
+
+    def _choose(self) -> None:
+        """Choose the engine and the layout for the device that the weights are on."""
+        device = next(self.folded.parameters()).device
+        self.engine, self.note = choose_engine(self.folded, device, self.wanted, self.images)
+        slower = device.type == "cpu" and self.engine == "eager" and self.channels == 1  # measured: docs/performance.md
+        self.layout = torch.contiguous_format if slower else torch.channels_last
+        self.folded.to(memory_format=self.layout)  # type: ignore[call-overload]
+
+    def _compute(self, images: Tensor) -> Tensor:
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
+            return at_least_float32(self.folded(images.contiguous(memory_format=self.layout)))
+
+    def _run(self, images: Tensor) -> Tensor:
+        """Run a batch at the next size that is compiled; the rest of that batch is not read."""
+        size = next(size for size in self.batches if size >= len(images))
+        shape = (size, *images.shape[1:])
+        if shape not in self._runs:
+            batch = torch.zeros(shape, dtype=images.dtype, device=images.device).contiguous(memory_format=self.layout)
+            compute = self._compile(batch)
+            self._runs[shape] = _Graph(compute, batch) if self.engine == "graph" else _Compiled(compute, batch)
+        return self._runs[shape](images)
+
+    def _compile(self, batch: Tensor) -> Compute:
+        """Compile for this shape; run uncompiled, with a note, where that fails."""
+        import torch._dynamo as dynamo  # takes a second
+        import torch._inductor.config as inductor
+
+        warnings.filterwarnings("ignore", "TensorFloat32 tensor cores")  # fp32 is what is asked for
+        compiled: Compute = torch.compile(self._compute, dynamic=False)
+        limits = {"recompile_limit": 1000, "accumulated_recompile_limit": 1000}
+        try:
+            # frozen weights are laid out once for the CPU's convolutions, and can't be another network's
+            with (
+                dynamo.config.patch({**limits, "fail_on_recompile_limit_hit": True}),
+                inductor.patch(freezing=batch.device.type == "cpu"),
+            ):
+                compiled(batch)
+        except (dynamo.exc.TorchDynamoException, dynamo.exc.FailOnRecompileLimitHit) as error:
+            self.note = f"not compiled: {type(error).__name__}, {str(error).strip().partition(chr(10))[0]}"
+            return self._compute
+        return compiled
+
+
+class _Compiled:
+    """A compiled pass over batches of one shape, into which fewer images may be copied."""
+
+    def __init__(self, compute: Compute, batch: Tensor) -> None:
+        self.compute, self.batch = compute, batch
+
+    def __call__(self, images: Tensor) -> Tensor:
+        """Return the logits of these images, which the next call may overwrite."""
+        self.batch[: len(images)].copy_(images)
+        return self._pass()[: len(images)]
+
+    def _pass(self) -> Tensor:
+        return self.compute(self.batch)
+
+
+class _Graph(_Compiled):
+    """The same as a CUDA graph: one launch instead of one for every kernel."""
+
+    def __init__(self, compute: Compute, batch: Tensor) -> None:
+        super().__init__(compute, batch)
+        stream = torch.cuda.Stream(batch.device)
+        stream.wait_stream(torch.cuda.current_stream(batch.device))
+        with torch.cuda.stream(stream):
+            for _ in range(WARM_UP):
+                compute(batch)
+        torch.cuda.current_stream(batch.device).wait_stream(stream)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.logits = compute(batch)
+
+    def _pass(self) -> Tensor:
+        self.graph.replay()
+        return self.logits
+
+
+def choose_engine(network: nn.Module, device: torch.device, wanted: str, images: int | None) -> tuple[str, str]:
+    """Return the engine for so many images, and why it is not the one that is wanted, if it is not.
+
+    `auto` is eager for a network whose solver's steps depend on the data. Otherwise it compiles only if that takes
+    less time than it saves on these images, by the FLOPs of the network and rough speeds; without their number, it is
+    a graph on a GPU and eager on a CPU.
+    """
+    reason = _why_only_eager(network, device)
+    if wanted == "eager" or reason:
+        return "eager", "" if wanted in ("auto", "eager") else reason
+    fastest = "graph" if device.type == "cuda" else "compile"
+    if wanted == "auto" and not _pays(network, device, images):
+        return "eager", ""
+    if wanted == "graph" and fastest != "graph":
+        return "compile", "a CUDA graph needs a GPU"
+    return (fastest if wanted == "auto" else wanted), ""
+
+
+def _pays(network: nn.Module, device: torch.device, images: int | None) -> bool:
+    """Whether compiling takes less time than it saves on so many images."""
+    if images is None:
+        return device.type == "cuda"
+    if device.type not in SPEED:
+        return False
+    speed = SPEED[device.type] * (torch.get_num_threads() if device.type == "cpu" else 1)
+    seconds = cost(network).flops * images / speed
+    return seconds * SAVED[device.type] > COMPILE_SECONDS[device.type]
+
+
+def _why_only_eager(network: nn.Module, device: torch.device) -> str:
+    for module in network.modules():
+        solver = getattr(module, "solver", None)
+        counts = isinstance(solver, Solver) and (type(solver) is not Solver or not solver.exact)
+        if counts or (isinstance(module, Period) and not module.exact):
+            return "the number of solver steps depends on the data, or is counted"
+    if device.type == "cpu" and not any(map(shutil.which, ("c++", "g++", "clang++", "cl"))):
+        return "torch.compile needs a C++ compiler"
+    return "" if device.type in ("cpu", "cuda") else f"it is not known to be faster on {device.type}"
+
+
+def _round_weights(network: nn.Module) -> None:
+    """Keep the weights of convolutions and linear layers in bf16, so that no pass has to round them again."""
+    for module in network.modules():
+        if isinstance(module, nn.Conv2d | nn.Linear):
+            module.to(torch.bfloat16)
+
+
+@contextmanager
+def _matrix_units(precision: str, measures: bool) -> Iterator[None]:
+    """A context in which a GPU rounds float32 products as the precision allows.
+
+    With `measures` cuDNN tries its kernels for each new shape, which takes longer than a short run.
+    """
+    products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = products.allow_tf32, convolutions.allow_tf32, convolutions.benchmark
+    products.allow_tf32 = convolutions.allow_tf32 = precision != "fp32"
+    convolutions.benchmark = convolutions.benchmark or measures
+    try:
+        yield
+    finally:
+        products.allow_tf32, convolutions.allow_tf32, convolutions.benchmark = before
