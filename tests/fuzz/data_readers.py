@@ -22,7 +22,7 @@ from rkcnn.data.read.folder import read_folder
 from rkcnn.data.read.idx import read_idx
 from rkcnn.data.read.labelled_pixels import LabelledPixels
 from rkcnn.data.read.mat5 import read_mat5
-from rkcnn.data.read.numpy_files import read_npz
+from rkcnn.data.read.npz import read_npz
 from rkcnn.error import InputError
 
 LIMIT = 4 << 30  # generous: what holds memory down must be the file's own size

@@ -190,7 +190,10 @@ class TestOnGpu:
         assert (found.engine, found.note) == ("graph", "")
         for count in (1, 7, 512, 1, 520):
             x = torch.randn(count, 3, 32, 32, device="cuda")
-            with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bf16"):
+            with (
+                torch.autocast("cuda", torch.bfloat16, enabled=precision == "bf16"),
+                torch.backends.cudnn.flags(enabled=True, allow_tf32=precision != "fp32"),
+            ):
                 expected = network(x).float()
             logits = found(x)
             assert distance(logits, expected) < bound

@@ -12,7 +12,8 @@ from footprints import put_memories
 from report.records import ERRORS, put_records, results_of
 from rkcnn.error import InputError
 from rkcnn.record.tables import PRESETS, TABLES
-from rkcnn.report.results import Row, family_of, find_conflicts, find_precisions, read_records, reference_of
+from rkcnn.report.paper import family_of, reference_of
+from rkcnn.report.results import Row, find_conflicts, find_precisions, read_records
 from rkcnn.report.sentences import preset_warning, title
 
 

@@ -18,7 +18,7 @@ from rkcnn.data.options import REMEDY, OwnOptions, Sources
 from rkcnn.data.progress import Progress
 from rkcnn.data.read.folder import ImageFiles, are_grey, choose_size, find_images, read_folder
 from rkcnn.data.read.labelled_pixels import LabelledPixels, convert_channels, is_grey
-from rkcnn.data.read.numpy_files import Labels, Shapes, read_npz
+from rkcnn.data.read.npz import Labels, Shapes, read_npz
 from rkcnn.disk import lock_folder, open_file, writing_to
 from rkcnn.error import InputError
 from rkcnn.escape import escape_text, is_unicode

@@ -27,7 +27,9 @@ class Engine:
 
     def __init__(self, trainer: Trainer, compiled: bool = False, note: str = "") -> None:
         self.trainer, self.compiled, self.note = trainer, compiled, note
-        self.stream = torch.cuda.Stream(trainer.device) if trainer.device.type == "cuda" else None
+        # Ranks stay on the stream that DistributedDataParallel was made on, where it expects gradients.
+        own_stream = trainer.device.type == "cuda" and not trainer.ranks.grouped
+        self.stream = torch.cuda.Stream(trainer.device) if own_stream else None
         if compiled:
             warnings.filterwarnings("ignore", "TensorFloat32 tensor cores")  # fp32 is what the recipe asks for
             trainer.loss = torch.compile(trainer.forward, dynamic=False)
@@ -57,8 +59,8 @@ class Engine:
 
     def wait(self) -> None:
         """Wait until the device has done every step so far."""
-        if self.stream is not None:
-            self.stream.synchronize()
+        if self.trainer.device.type == "cuda":
+            (self.stream or torch.cuda.current_stream(self.trainer.device)).synchronize()
 
     def _on_stream(self) -> AbstractContextManager[object]:
         return torch.cuda.stream(self.stream) if self.stream is not None else nullcontext()

@@ -12,7 +12,8 @@ from rkcnn.error import InputError, did_you_mean
 from rkcnn.escape import escape_text
 from rkcnn.record.result import Result
 from rkcnn.report.compare import read_classes
-from rkcnn.report.results import Records, ResultTable, Row, family_of
+from rkcnn.report.paper import family_of
+from rkcnn.report.results import Records, ResultTable, Row
 from rkcnn.run_folder import PREDICTIONS
 
 NAME = "comparison"  # begins the names of the files

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rkcnn.data.cache import read_test_labels
 from rkcnn.data.options import Sources
-from rkcnn.data.read.numpy_files import read_npy
+from rkcnn.data.read.npy import read_npy
 from rkcnn.data.sets import SETS, DataSet
 from rkcnn.disk import MissingFile
 from rkcnn.error import InputError

@@ -9,10 +9,13 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from rkcnn.error import InputError
+from rkcnn.model.families import ORIGINALS, title_of
+from rkcnn.record.tables import Table
 from rkcnn.report.statistics import Sample
 
 ERROR_COLUMNS = ("mnist", "svhn", "cifar10", "cifar100")
 COST_COLUMNS = ("params", "params_100", "flops")
+OWN_REFERENCES = {"ablation": "RKCNN-I-2_2_2@k=120", "scaling": "RKCNN-I-2_2_2@k=80"}
 UNITS = {"K": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -181,3 +184,25 @@ def label_of(place: str, spec: str) -> str:
     if list(labels.values()).count(label) < 2:
         return label
     return f"{label} {width}" if width else spec
+
+
+def family_of(spec: str) -> str:
+    """Return the family as the paper writes it: RKCNN-I of RKCNN-I-2@k=32, RK-Net of RKNet-rk4_38@k=32."""
+    return title_of(ORIGINALS[spec].family if spec in ORIGINALS else spec)
+
+
+def reference_of(table: Table, spec: str) -> str:
+    """Return what a row is compared with: the RKCNN of the lowest error in the paper, so that our errors don't choose.
+
+    In the norms table it is the RKCNN-R with the row's norm, in our other tables the network that they start from.
+    """
+    if table.name in OWN_REFERENCES:
+        return OWN_REFERENCES[table.name]
+    if table.name == "norms":
+        half = len(table.specs) // 2  # all group norm, then all batch norm
+        same = table.specs[:half] if spec in table.specs[:half] else table.specs[half:]
+        return next(name for name in same if name.startswith("RKCNN-R-"))
+    assert table.paper is not None
+    label = table.paper.label
+    printed = ((printed_error(label, name, table.data), name) for name in table.specs if name.startswith("RKCNN-"))
+    return min((cell.lowest, name) for cell, name in printed if cell and cell.lowest is not None)[1]

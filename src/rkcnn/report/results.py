@@ -11,16 +11,14 @@ from statistics import fmean
 from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
 from rkcnn.fit.recipe import CHOICES, Recipe
-from rkcnn.model.families import ORIGINALS, title_of
 from rkcnn.record.memory import Memory
 from rkcnn.record.result import Result, find_results
 from rkcnn.record.run import Run
 from rkcnn.record.tables import PRESETS, PaperTable, Table
-from rkcnn.report.paper import PrintedError, label_of, printed_error
+from rkcnn.report.paper import PrintedError, family_of, label_of, printed_error, reference_of
 from rkcnn.report.statistics import Sample
 
 CORRECTED = "corrected by hand"  # in notes about the record itself, which has no bearing on its errors
-OWN_REFERENCES = {"ablation": "RKCNN-I-2_2_2@k=120", "scaling": "RKCNN-I-2_2_2@k=80"}
 
 Records = Sequence[tuple[Path, Result]]
 """Results, each with the folder that it was read from."""
@@ -228,28 +226,6 @@ def find_precisions(table: Table, records: Records, preset: str | None = None) -
         for precision in CHOICES["precision"]
         if any(not build_result_table(table, records, name, precision=precision).empty for name in presets)
     ]
-
-
-def family_of(spec: str) -> str:
-    """Return the family as the paper writes it: RKCNN-I of RKCNN-I-2@k=32, RK-Net of RKNet-rk4_38@k=32."""
-    return title_of(ORIGINALS[spec].family if spec in ORIGINALS else spec)
-
-
-def reference_of(table: Table, spec: str) -> str:
-    """Return what a row is compared with: the RKCNN of the lowest error in the paper, so that our errors don't choose.
-
-    In the norms table it is the RKCNN-R with the row's norm, in our other tables the network that they start from.
-    """
-    if table.name in OWN_REFERENCES:
-        return OWN_REFERENCES[table.name]
-    if table.name == "norms":
-        half = len(table.specs) // 2  # all group norm, then all batch norm
-        same = table.specs[:half] if spec in table.specs[:half] else table.specs[half:]
-        return next(name for name in same if name.startswith("RKCNN-R-"))
-    assert table.paper is not None
-    label = table.paper.label
-    printed = ((printed_error(label, name, table.data), name) for name in table.specs if name.startswith("RKCNN-"))
-    return min((cell.lowest, name) for cell, name in printed if cell and cell.lowest is not None)[1]
 
 
 def _arrange(

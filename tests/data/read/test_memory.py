@@ -73,7 +73,7 @@ from rkcnn.data.read.cifar import read_cifar_pickle, read_json_labels
 from rkcnn.data.read.folder import read_folder
 from rkcnn.data.read.idx import read_idx
 from rkcnn.data.read.mat5 import read_mat5
-from rkcnn.data.read.numpy_files import read_npz
+from rkcnn.data.read.npz import read_npz
 from rkcnn.error import InputError
 path, limit = Path(sys.argv[1]), 77_000_000
 one_pixel = bytes.fromhex("00000803" + 3 * "00000001" + "ff")

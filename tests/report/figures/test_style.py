@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from rkcnn.record.tables import TABLES
 from rkcnn.report.figures.style import look_of, scale_log, write_title
-from rkcnn.report.results import family_of
+from rkcnn.report.paper import family_of
 
 FAMILIES = sorted({family_of(spec) for table in TABLES.values() for spec in table.specs})
 
