@@ -54,8 +54,8 @@ _TRIED = (
 )
 _SINCE_CLIQUENETS_WEIGHTS = ("9ed5da918cefe616", "6b112a3ccd0e346f", "ee92262fbfdfce2e", "17b6fbac978914db")
 EQUIVALENT: tuple[Equivalence, ...] = (
-    # commits ec04a237e424, before the redesign, d227defa779c, after it, e87b2f5813f9, with an engine more, 7b2fa516bb2f,
-    # in fewer files, and 3b53209f1eda, with CutMix and more fused kernels
+    # commits ec04a237e424, before the redesign, d227defa779c, after it, e87b2f5813f9, with an engine more,
+    # 7b2fa516bb2f, in fewer files, and 3b53209f1eda, with CutMix and more fused kernels
     Equivalence(frozenset({"9a6bfa0a7ae39c35", *_SINCE_CLIQUENETS_WEIGHTS}), _TRIED),
     Equivalence(frozenset(_SINCE_CLIQUENETS_WEIGHTS), ("CliqueNet-*@*",)),
 )
