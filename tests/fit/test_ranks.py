@@ -222,7 +222,7 @@ def test_a_group_of_one_rank_trains_as_a_process_alone_does(
 ) -> None:
     """All that ranks exchange goes through a group that the caller made; with one GPU no more of NCCL can be tried."""
     if device == "cuda" and not torch.cuda.is_available():
-        pytest.skip("needs a CUDA device")
+        pytest.skip("needs a GPU")
     bound = torch.device("cuda", 0) if device == "cuda" else None
     dist.init_process_group(backend, store=HashStore(), rank=0, world_size=1, device_id=bound)
     try:

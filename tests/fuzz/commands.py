@@ -110,6 +110,7 @@ class Laboratory:
             "TORCHINDUCTOR_CACHE_DIR": str(folder / "home"),
             "MPLCONFIGDIR": str(folder / "home"),
             "COLUMNS": "200",
+            "RKCNN_MAX_PARAMS": "20000000",  # a larger network is valid, but takes more memory
         }
         self._sound: dict[str, Outcome] = {}
         self._listed, self._imported = folder / "captured" / "modules", set(sys.modules)
