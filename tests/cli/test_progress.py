@@ -61,20 +61,13 @@ def test_short_work_and_nobody_to_read_it_say_nothing(clock: list[float]) -> Non
     assert out.getvalue() == ""
 
 
-@pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    time = [100.0]
-    monkeypatch.setattr("rkcnn.cli.progress.time.monotonic", lambda: time[0])
-    return time
-
-
-def test_a_terminal_shows_each_turn_with_the_time_left(now: list[float]) -> None:
+def test_a_terminal_shows_each_turn_with_the_time_left(clock: list[float]) -> None:
     out = Terminal()
     progress = BenchProgress(out)
     progress.show("preparing a", None, 2)
-    now[0] = 150.0
+    clock[0] = 50.0
     progress.show("a", 0, 6)
-    now[0] = 160.0
+    clock[0] = 60.0
     progress.show("b", 1, 6)
     progress.clear()
     assert out.getvalue() == (
@@ -82,12 +75,12 @@ def test_a_terminal_shows_each_turn_with_the_time_left(now: list[float]) -> None
     )
 
 
-def test_a_log_has_what_is_prepared_and_then_a_line_every_ten_seconds(now: list[float]) -> None:
+def test_a_log_has_what_is_prepared_and_then_a_line_every_ten_seconds(clock: list[float]) -> None:
     out = io.StringIO()
     progress = BenchProgress(out)
     progress.show("preparing a", None, 2)
     for turn in range(1, 13):
-        now[0] += 1
+        clock[0] += 1
         progress.show("turn", turn, 20)
     progress.clear()
     assert out.getvalue().splitlines() == ["preparing a", "10 of 20, 0:09 left: turn"]
