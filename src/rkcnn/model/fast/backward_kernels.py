@@ -81,13 +81,15 @@ def conv_backward(
 
 
 @triton.jit
-def mask_with_sums(G, Z, SS, DH, PART, M, ROWS, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+def mask_with_sums(
+    G, Z, SS, DH, PART, M, ROWS, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, AHEAD: tl.constexpr
+):
     """DH = G, the gradient of norm2's output, where its ReLU passes, else 0; and its sums over ROWS rows."""
     cols = tl.arange(0, BN)
     first = tl.zeros((BM, BN), tl.float32)
     second = tl.zeros((BM, BN), tl.float32)
     start = tl.program_id(0) * ROWS
-    for top in range(start, tl.minimum(start + ROWS, M), BM):
+    for top in tl.range(start, tl.minimum(start + ROWS, M), BM, num_stages=AHEAD):
         rows = top + tl.arange(0, BM)
         mask = (rows < M)[:, None] & (cols < K)[None, :]
         g = tl.load(G + rows[:, None] * K + cols[None, :], mask, 0.0)
@@ -114,7 +116,7 @@ def add_norm(D, Z, COEF, M, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr)
 @triton.jit(do_not_specialize=["READS", "POSITIONS"])
 def narrow_backward(
     D, W, S, SS, DH, PART, M, ROWS, PARTS, READS, POSITIONS, N: tl.constexpr, K: tl.constexpr,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
     """DH = the gradient of norm1's output where its ReLU passes, for each of the N states read; and its sums.
 
@@ -134,7 +136,7 @@ def narrow_backward(
     first = tl.zeros((BM, BN), tl.float32)  # summed over rows at the end alone: that crosses warps
     second = tl.zeros((BM, BN), tl.float32)
     start = tl.program_id(0) * ROWS
-    for top in range(start, tl.minimum(start + ROWS, M), BM):
+    for top in tl.range(start, tl.minimum(start + ROWS, M), BM, num_stages=AHEAD):
         rows = top + tl.arange(0, BM)
         mask = (rows < M)[:, None] & (cols < K)[None, :]
         place = rows[:, None] * K + cols[None, :]

@@ -32,10 +32,30 @@ def store_moments(tile, rows, cols, PART, M, K: tl.constexpr, BM: tl.constexpr):
 
 
 @triton.jit
-def take_moments(Y, S, PART, M, ROWS, R: tl.constexpr, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+def add_rows(tile, mask, means, squares, n):
+    """Means and sums of squared deviations of every BM-th row, with those of the n-th block of rows."""
+    off = tl.where(mask, tile - means, 0.0)
+    return means + off / n, squares + off * off * ((n - 1.0) / n)
+
+
+@triton.jit
+def join_rows(means, squares, count, cols, PART, K: tl.constexpr, BM: tl.constexpr):
+    """Store the moments of all `count` rows from those of every BM-th."""
+    counts = ((count - tl.arange(0, BM) + BM - 1) // BM).to(tl.float32)[:, None]
+    mean = tl.sum(counts * means, 0) / count
+    off = means - mean[None, :]
+    place = PART + tl.program_id(0) * 2 * K + cols
+    tl.store(place, mean, cols < K)
+    tl.store(place + K, tl.sum(squares + counts * off * off, 0), cols < K)
+
+
+@triton.jit
+def take_moments(
+    Y, S, PART, M, ROWS, R: tl.constexpr, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, AHEAD: tl.constexpr
+):
     """S = Y, which has R columns, and the moments of its parts of ROWS rows.
 
-    Those of every BM-th row are taken first, and joined at the end.
+    Those of every BM-th row are taken first, and joined at the end. AHEAD blocks of rows are loaded at a time.
     """
     cols = tl.arange(0, BN)
     start = tl.program_id(0) * ROWS
@@ -43,21 +63,14 @@ def take_moments(Y, S, PART, M, ROWS, R: tl.constexpr, K: tl.constexpr, BM: tl.c
     means = tl.zeros((BM, BN), tl.float32)
     squares = tl.zeros((BM, BN), tl.float32)
     n = 0.0
-    for top in range(start, last, BM):
+    for top in tl.range(start, last, BM, num_stages=AHEAD):
         rows = top + tl.arange(0, BM)
         mask = (rows < last)[:, None] & (cols < R)[None, :]
         tile = tl.load(Y + rows[:, None] * R + cols[None, :], mask, 0.0)
         tl.store(S + rows[:, None] * K + cols[None, :], tile, (rows < last)[:, None] & (cols < K)[None, :])
         n += 1.0
-        off = tl.where(mask, tile.to(tl.float32) - means, 0.0)
-        means += off / n
-        squares += off * off * ((n - 1.0) / n)
-    counts = ((last - start - tl.arange(0, BM) + BM - 1) // BM).to(tl.float32)[:, None]
-    mean = tl.sum(counts * means, 0) / (last - start)
-    off = means - mean[None, :]
-    place = PART + tl.program_id(0) * 2 * K + cols
-    tl.store(place, mean, cols < K)
-    tl.store(place + K, tl.sum(squares + counts * off * off, 0), cols < K)
+        means, squares = add_rows(tile.to(tl.float32), mask, means, squares, n)
+    join_rows(means, squares, last - start, cols, PART, K, BM)
 
 
 @triton.jit
@@ -96,6 +109,30 @@ def finish_moments(
         tl.store(SS + K + c, tl.load(BIAS + c, c < R, 0.0) - mean * scale, c < K)
 
 
+@triton.jit
+def find_norm(MOM, WEIGHT, BIAS, SS, slot, position, j, c, first, R: tl.constexpr, K: tl.constexpr):
+    """Scale and shift of norm1 for the state in a slot, the j-th input; the `first` program stores them for later."""
+    moments = MOM + slot * 3 * K + c
+    scale = tl.load(WEIGHT + j * R + c, c < R, 0.0) * tl.load(moments + K, c < K, 0.0)
+    shift = tl.load(BIAS + j * R + c, c < R, 0.0) - tl.load(moments, c < K, 0.0) * scale
+    tl.store(SS + position * 2 * K + c, scale, (c < K) & first)
+    tl.store(SS + position * 2 * K + K + c, shift, (c < K) & first)
+    return scale, shift
+
+
+@triton.jit
+def normalise(X, rows, c, scale, shift, M, K: tl.constexpr):
+    """relu(X scale + shift) of these rows and columns."""
+    x = tl.load(X + rows[:, None] * K + c[None, :], (rows < M)[:, None] & (c < K)[None, :], 0.0)
+    return tl.maximum(x.to(tl.float32) * scale[None, :] + shift[None, :], 0.0).to(x.dtype)
+
+
+@triton.jit
+def weight_mask(cols, c, K: tl.constexpr):
+    """Which weights of these outputs and inputs there are."""
+    return (cols < K)[None, :] & (c < K)[:, None]
+
+
 @triton.jit(do_not_specialize=["READS", "POSITIONS"])
 def narrow_forward(
     S, MOM, WEIGHT, BIAS, SS, W, Z, PART, M, READS, POSITIONS, N: tl.constexpr, R: tl.constexpr,
@@ -116,19 +153,50 @@ def narrow_forward(
         c = (i % KB) * BK + tl.arange(0, BK)
         slot = (READS >> (4 * j)) & 15
         position = (POSITIONS >> (8 * j)) & 255
-        moments = MOM + slot * 3 * K + c
-        scale = tl.load(WEIGHT + j * R + c, c < R, 0.0) * tl.load(moments + K, c < K, 0.0)
-        shift = tl.load(BIAS + j * R + c, c < R, 0.0) - tl.load(moments, c < K, 0.0) * scale
-        tl.store(SS + position * 2 * K + c, scale, (c < K) & first)
-        tl.store(SS + position * 2 * K + K + c, shift, (c < K) & first)
-        state = S + slot.to(tl.int64) * M * K
-        x = tl.load(state + rows[:, None] * K + c[None, :], (rows < M)[:, None] & (c < K)[None, :], 0.0)
-        a = tl.maximum(x.to(tl.float32) * scale[None, :] + shift[None, :], 0.0).to(x.dtype)
-        w = tl.load(W + cols[None, :] * (N * K) + j * K + c[:, None], (cols < K)[None, :] & (c < K)[:, None], 0.0)
-        acc = dot(a, w, acc)
+        scale, shift = find_norm(MOM, WEIGHT, BIAS, SS, slot, position, j, c, first, R, K)
+        a = normalise(S + slot.to(tl.int64) * M * K, rows, c, scale, shift, M, K)
+        acc = dot(a, tl.load(W + cols[None, :] * (N * K) + j * K + c[:, None], weight_mask(cols, c, K), 0.0), acc)
     z = acc.to(Z.dtype.element_ty)
     tl.store(Z + rows[:, None] * K + cols[None, :], z, (rows < M)[:, None] & (cols < K)[None, :])
     store_moments(z.to(tl.float32), rows, cols, PART, M, K, BM)
+
+
+@triton.jit(do_not_specialize=["READS", "POSITIONS"])
+def narrow_forward_by_rows(
+    S, MOM, WEIGHT, BIAS, SS, W, Z, PART, M, ROWS, READS, POSITIONS, N: tl.constexpr, R: tl.constexpr,
+    K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, AHEAD: tl.constexpr,
+):  # fmt: skip
+    """The same as `narrow_forward` for at most two states: a program keeps its part of W and goes through ROWS rows.
+
+    BK covers all K columns of a state. AHEAD blocks of rows are loaded at a time.
+    """
+    cols = tl.program_id(1) * BN + tl.arange(0, BN)
+    c = tl.arange(0, BK)
+    first = (tl.program_id(0) == 0) & (tl.program_id(1) == 0)
+    slot, position = READS & 15, POSITIONS & 255
+    scale, shift = find_norm(MOM, WEIGHT, BIAS, SS, slot, position, 0, c, first, R, K)
+    w = tl.load(W + cols[None, :] * (N * K) + c[:, None], weight_mask(cols, c, K), 0.0)
+    state = S + slot.to(tl.int64) * M * K
+    if N == 2:
+        other, position = (READS >> 4) & 15, (POSITIONS >> 8) & 255
+        scale2, shift2 = find_norm(MOM, WEIGHT, BIAS, SS, other, position, 1, c, first, R, K)
+        w2 = tl.load(W + cols[None, :] * (N * K) + K + c[:, None], weight_mask(cols, c, K), 0.0)
+        state2 = S + other.to(tl.int64) * M * K
+    start = tl.program_id(0) * ROWS
+    last = tl.minimum(start + ROWS, M)
+    means = tl.zeros((BM, BN), tl.float32)
+    squares = tl.zeros((BM, BN), tl.float32)
+    n = 0.0
+    for top in tl.range(start, last, BM, num_stages=AHEAD):
+        rows = top + tl.arange(0, BM)
+        acc = dot(normalise(state, rows, c, scale, shift, last, K), w, tl.zeros((BM, BN), tl.float32))
+        if N == 2:
+            acc = dot(normalise(state2, rows, c, scale2, shift2, last, K), w2, acc)
+        z = acc.to(Z.dtype.element_ty)
+        tl.store(Z + rows[:, None] * K + cols[None, :], z, (rows < last)[:, None] & (cols < K)[None, :])
+        n += 1.0
+        means, squares = add_rows(z.to(tl.float32), (rows < last)[:, None], means, squares, n)
+    join_rows(means, squares, last - start, cols, PART, K, BM)
 
 
 @triton.jit

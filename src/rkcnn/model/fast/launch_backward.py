@@ -17,11 +17,13 @@ from rkcnn.model.fast.launch_forward import (
     partials,
     parts_of,
     plain_blocks,
+    stream_blocks,
+    sum_blocks,
     weight_views,
 )
 from rkcnn.model.fast.program import Program
 from rkcnn.model.fast.tables import table
-from rkcnn.model.fast.tiles import Split, Tiles, choose_tiles, part_count, power_of_two
+from rkcnn.model.fast.tiles import Split, Tiles, choose_tiles, part_count
 
 SUMMED = 256  # numbers of a block of `add_splits`
 UNROLLED = 8  # parts that it loads at a time, if there are few
@@ -68,7 +70,7 @@ def run_backward(gradient: Tensor, kept: Kept, program: Program) -> tuple[Tensor
             through = differentiate_conv(source.view(pixels), source.view(pixels), conv, 0).permute(0, 2, 3, 1)
             kernels.mask_with_sums[(len(part),)](
                 through.contiguous(), narrowed[e], norm2[e], dh2[e], part, rows, each, K=k,
-                **plain_blocks(tiles.sums, k),
+                **sum_blocks(tiles.sums, k),
             )  # fmt: skip
         else:
             part = parts_of(states, tiles.conv_back.rows)
@@ -88,8 +90,7 @@ def run_backward(gradient: Tensor, kept: Kept, program: Program) -> tuple[Tensor
         part = norm1.new_empty((reads, parts, 2, k))
         kernels.narrow_backward[(parts, across)](
             dh2[e], narrow, states, norm1, dh1, part, rows, each, parts, program.packed_reads(e),
-            program.packed_positions(e), N=reads, K=k, BM=stream.rows, BN=stream.columns, BK=power_of_two(k),
-            num_warps=stream.warps, num_stages=stream.stages,
+            program.packed_positions(e), N=reads, K=k, **stream_blocks(stream, k),
         )  # fmt: skip
         kernels.finish_sums[(triton.cdiv(k, CHANNELS), reads)](
             part, moments, norm1, coefficients1, flat, parts, rows, program.packed_reads(e),

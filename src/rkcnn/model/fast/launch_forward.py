@@ -15,7 +15,7 @@ from rkcnn.model.fast import forward_kernels as kernels
 from rkcnn.model.fast import list_kernels
 from rkcnn.model.fast.program import Program
 from rkcnn.model.fast.tables import address_table, cut
-from rkcnn.model.fast.tiles import Plain, Product, Sums, choose_tiles, part_count, power_of_two
+from rkcnn.model.fast.tiles import Plain, Product, Stream, Sums, choose_tiles, part_count, power_of_two
 
 MOST_PARTIALS = 1024  # partial sums that a block of the finishing kernels holds at a time
 CHANNELS = 8  # channels of one such block
@@ -78,21 +78,35 @@ def run_forward(y: Tensor, parameters: Sequence[Tensor], program: Program, eps: 
         _, each = part_count(tiles.sums.rows, tiles.sums.programs, rows, 1)
         part = parts_of(states, each)
         kernels.take_moments[(len(part),)](
-            source, states[slot], part, rows, each, R=columns, K=k, **plain_blocks(tiles.sums, k)
+            source, states[slot], part, rows, each, R=columns, K=k, **sum_blocks(tiles.sums, k)
         )
         finish(part, each, moments[slot], None)
+
+    def take_narrow(e: int, weight1: Tensor, bias1: Tensor, narrow: Tensor) -> tuple[Tensor, int]:
+        reads, stream = len(program.evaluations[e].reads), tiles.narrow_by_rows
+        places = (program.packed_reads(e), program.packed_positions(e))
+        given = (states, moments, weight1, bias1, norm1, narrow, narrowed[e])
+        if stream is None or reads > 2:
+            part = parts_of(states, tiles.narrow.rows)
+            kernels.narrow_forward[grid(tiles.narrow, rows, k)](
+                *given, part, rows, *places, N=reads, R=real, K=k, **blocks(tiles.narrow)
+            )
+            return part, tiles.narrow.rows
+        across = triton.cdiv(k, stream.columns)
+        count, each = part_count(stream.rows, stream.programs, rows, across)
+        part = parts_of(states, each)
+        kernels.narrow_forward_by_rows[(count, across)](
+            *given, part, rows, each, *places, N=reads, R=real, K=k, **stream_blocks(stream, k)
+        )
+        return part, each
 
     take_moments(y, real, 0)
     normalised = y.new_empty((images, height, width, k)).permute(0, 3, 1, 2)
     for e, evaluation in enumerate(program.evaluations):
         weight1, bias1, _, weight2, bias2, _ = parameters[6 * evaluation.stage : 6 * evaluation.stage + 6]
         narrow, conv = weights[2 * evaluation.stage : 2 * evaluation.stage + 2]
-        part, out = parts_of(states, tiles.narrow.rows), moments[program.slots + e]
-        kernels.narrow_forward[grid(tiles.narrow, rows, k)](
-            states, moments, weight1, bias1, norm1, narrow, narrowed[e], part, rows, program.packed_reads(e),
-            program.packed_positions(e), N=len(evaluation.reads), R=real, K=k, **blocks(tiles.narrow),
-        )  # fmt: skip
-        finish(part, tiles.narrow.rows, out, (weight2, bias2, norm2[e]))
+        part, block = take_narrow(e, weight1, bias1, narrow)
+        finish(part, block, moments[program.slots + e], (weight2, bias2, norm2[e]))
         apply_norm(narrowed[e : e + 1], norm2[e : e + 1], normalised, tiles.plain)
         if tiles.conv is None:
             take_moments(torch.conv2d(normalised, conv.permute(0, 3, 1, 2), padding=1), k, evaluation.out)
@@ -170,6 +184,22 @@ def blocks(product: Product) -> dict[str, int]:
     }
 
 
+def stream_blocks(stream: Stream, k: int) -> dict[str, int]:
+    """Return the sizes of the blocks of a product that goes through rows as a kernel's arguments."""
+    return {
+        "BM": stream.rows,
+        "BN": stream.columns,
+        "BK": power_of_two(k),
+        "AHEAD": stream.stages,
+        "num_warps": stream.warps,
+    }
+
+
 def plain_blocks(plain: Plain | Sums, k: int) -> dict[str, int]:
     """Return the sizes of the blocks of a kernel without a product as its arguments."""
     return {"BM": plain.rows, "BN": power_of_two(k), "num_warps": plain.warps}
+
+
+def sum_blocks(sums: Sums, k: int) -> dict[str, int]:
+    """Return the same for a kernel that goes through rows."""
+    return {**plain_blocks(sums, k), "AHEAD": sums.stages}

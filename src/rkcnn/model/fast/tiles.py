@@ -52,6 +52,7 @@ class Sums(NamedTuple):
     rows: int
     programs: int
     warps: int = 8
+    stages: int = 1
 
 
 class Tiles(NamedTuple):
@@ -65,6 +66,7 @@ class Tiles(NamedTuple):
     narrow_weights: Split
     sums: Sums
     plain: Plain = Plain(32)
+    narrow_by_rows: Stream | None = None  # instead of `narrow` for evaluations that read at most two states
 
 
 def choose_tiles(rows: int, k: int) -> Tiles:
