@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from rkcnn.error import InputError
 from rkcnn.model.cost import cost
+from rkcnn.model.fast.choose import fuse_stages, separate_stages
 from rkcnn.model.fold import fold_norms
 from rkcnn.model.network import check_images
 from rkcnn.model.period import Period
@@ -91,6 +92,9 @@ class FusedNetwork(nn.Module):
         slower = device.type == "cpu" and self.engine == "eager" and self.channels == 1  # measured: docs/performance.md
         self.layout = torch.contiguous_format if slower else torch.channels_last
         self.folded.to(memory_format=self.layout)  # type: ignore[call-overload]
+        separate_stages(self.folded)
+        if self.precision == "bf16" and self.engine != "eager":
+            fuse_stages(self.folded, device)
 
     def _compute(self, images: Tensor) -> Tensor:
         with torch.autocast(images.device.type, torch.bfloat16, enabled=self.precision == "bf16"):

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from rkcnn.model.fast.program import WIDEST, program_of
+from rkcnn.model.fast.program import CHANNELS, WIDEST, program_of
+from rkcnn.model.fold import ChannelAffine
 from rkcnn.model.frame import ConvStem, Transition
 from rkcnn.model.layers import BatchNorm
 from rkcnn.model.stage import Stage
@@ -42,6 +43,30 @@ def fuse_steps(network: nn.Module, device: torch.device) -> str:
         if isinstance(module, ConvStem) and module.in_channels <= MOST_COLOURS and module.out_channels <= WIDEST:
             module.fused = take_stem
     return ""
+
+
+def fuse_stages(folded: nn.Module, device: torch.device) -> None:
+    """Let the stages of a network whose norms are folded compute all before their 3x3 in one kernel, where they can."""
+    if _why_not_here(device):
+        return
+    from rkcnn.model.fast.inference import infer_narrow
+
+    for module in folded.modules():
+        if isinstance(module, Stage) and _infers_fused(module):
+            module.infer = infer_narrow
+
+
+def separate_stages(folded: nn.Module) -> None:
+    """Undo `fuse_stages`."""
+    for module in folded.modules():
+        if isinstance(module, Stage):
+            module.infer = None
+
+
+def _infers_fused(stage: Stage) -> bool:
+    k = stage.conv.in_channels
+    folded = isinstance(stage.norm1, ChannelAffine) and isinstance(stage.norm2, nn.Identity)
+    return folded and k % CHANNELS == 0 and k <= WIDEST and stage.narrow.in_channels in (k, 2 * k)
 
 
 def _why_not_here(device: torch.device) -> str:
