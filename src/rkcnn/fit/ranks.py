@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -84,6 +85,8 @@ class Ranks:
                 module.solver = replace(module.solver, reducer=reducer)
             elif isinstance(module, BatchNorm) and sync_norm:
                 module.reducer = reducer
+        # the stride of a dimension of one channel means nothing, and differs between a weight and its gradient
+        warnings.filterwarnings("ignore", "Grad strides do not match bucket view strides")
         self.wrapped.append(DistributedDataParallel(network))
         return self.wrapped[-1]
 

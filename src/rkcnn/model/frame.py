@@ -15,20 +15,21 @@ class ConvStem(nn.Conv2d):
     """3x3 to k channels, without a bias: the preprocessor of networks for small images."""
 
     fused: Callable[[Tensor, Tensor], Tensor] | None = None  # (images, weight) -> result in kernels of model/fast/
+    evaluates_fused = False  # whether they are used in evaluation too, or in training alone
 
     def __init__(self, channels: int, k: int) -> None:
         super().__init__(channels, k, 3, padding=1, bias=False)
 
     def forward(self, images: Tensor) -> Tensor:
-        if self.fused is not None and self.trains_fused(images):
+        if self.fused is not None and self.fuses(images):
             return self.fused(images, self.weight)
         return super().forward(images)
 
-    def trains_fused(self, images: Tensor) -> bool:
-        """Whether fused kernels could convolve them: in training with autocast, without a gradient of the images."""
+    def fuses(self, images: Tensor) -> bool:
+        """Whether fused kernels could convolve them: with autocast, without a gradient of the images."""
         return (
             has_autocast(images)
-            and self.training
+            and (self.training or self.evaluates_fused)
             and not images.requires_grad
             and images.numel() * self.out_channels < 2**31
         )
@@ -70,10 +71,11 @@ class Transition(nn.Module):
     """norm, ReLU, 1x1 to the next period's channels, attention, 2x2 average pool.
 
     With `pools_first` the pool comes before the 1x1 in training, which is the same but for rounding, as the 1x1 is
-    linear and the attention's factors are those of a whole channel; the 1x1 then has a quarter of the pixels.
+    linear and the attention's factors are those of a whole channel; the 1x1 then has a quarter of the pixels. With
+    `evaluates_fused` also in evaluation.
     """
 
-    pools_first = False
+    pools_first = evaluates_fused = False
 
     def __init__(self, inputs: int, outputs: int, layers: Layers, attention: bool) -> None:
         super().__init__()
@@ -83,7 +85,8 @@ class Transition(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = F.relu(self.norm(x))
-        pools_first = self.pools_first and self.training and x.shape[2] % 2 == 0 == x.shape[3] % 2
+        pools_first = self.pools_first and (self.training or self.evaluates_fused)
+        pools_first = pools_first and x.shape[2] % 2 == 0 == x.shape[3] % 2
         x = self.conv(_pool(x) if pools_first else x)
         if self.attention is not None:
             x = self.attention(x)

@@ -19,7 +19,9 @@ from rkcnn.model.stage import Stage
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 def test_one_and_two_states(k: int, count: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference, "choose_stream", lambda k: Stream(16, 16, 4))  # several blocks in every direction
+    monkeypatch.setattr(
+        inference, "choose_stream", lambda *shape: Stream(16, 16, 4)
+    )  # several blocks in every direction
     torch.manual_seed(k + count)
     stage = Stage(count * k, k, Layers("bn"))
     for norm in (stage.norm1, stage.norm2):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from rkcnn.model.fast.program import CHANNELS, WIDEST, program_of
 from rkcnn.model.fold import ChannelAffine
@@ -37,12 +38,17 @@ def fuse_steps(network: nn.Module, device: torch.device) -> str:
 
     for step in steps:
         step.fused = take_step
+    _fuse_frame(network, take_stem)
+    return ""
+
+
+def _fuse_frame(network: nn.Module, take_stem: Callable[[Tensor, Tensor], Tensor], evaluates: bool = False) -> None:
+    """Let stem and transitions use kernels of their own, in training alone or in evaluation too."""
     for module in network.modules():
         if isinstance(module, Transition):
-            module.pools_first = True
+            module.pools_first, module.evaluates_fused = True, evaluates
         if isinstance(module, ConvStem) and module.in_channels <= MOST_COLOURS and module.out_channels <= WIDEST:
-            module.fused = take_stem
-    return ""
+            module.fused, module.evaluates_fused = take_stem, evaluates
 
 
 def fuse_stages(folded: nn.Module, device: torch.device) -> None:
@@ -50,7 +56,9 @@ def fuse_stages(folded: nn.Module, device: torch.device) -> None:
     if _why_not_here(device):
         return
     from rkcnn.model.fast.inference import infer_narrow
+    from rkcnn.model.fast.stem import take_stem
 
+    _fuse_frame(folded, take_stem, evaluates=True)
     for module in folded.modules():
         if isinstance(module, Stage) and _infers_fused(module):
             module.infer = infer_narrow
@@ -61,6 +69,10 @@ def separate_stages(folded: nn.Module) -> None:
     for module in folded.modules():
         if isinstance(module, Stage):
             module.infer = None
+        if isinstance(module, ConvStem):
+            module.fused = None
+        if isinstance(module, Transition):
+            module.pools_first = False
 
 
 def _infers_fused(stage: Stage) -> bool:

@@ -35,7 +35,8 @@ def store_moments(tile, rows, cols, PART, M, K: tl.constexpr, BM: tl.constexpr):
 def add_rows(tile, mask, means, squares, n):
     """Means and sums of squared deviations of every BM-th row, with those of the n-th block of rows."""
     off = tl.where(mask, tile - means, 0.0)
-    return means + off / n, squares + off * off * ((n - 1.0) / n)
+    step = off * (1.0 / n)  # one division for the whole block
+    return means + step, squares + off * (off - step)
 
 
 @triton.jit

@@ -13,9 +13,12 @@ from rkcnn.model.fold import ChannelAffine
 from rkcnn.model.stage import Stage
 
 
-def choose_stream(k: int) -> Stream:
-    """Return the blocks for states of k channels."""
-    return Stream(64, power_of_two(k), 264, 4)
+def choose_stream(rows: int, k: int, count: int) -> Stream:
+    """Return the blocks for so many states of k channels; the weights of two leave less room to load ahead."""
+    wide = power_of_two(k)
+    if rows < 16384:
+        return Stream(64, min(64, wide), 528, 4, 2)
+    return Stream(64, wide, 264, 4, 3 if count == 1 else 2)
 
 
 @torch.library.custom_op("rkcnn::narrow_states", mutates_args=())
@@ -24,7 +27,8 @@ def narrow_states(states: list[Tensor], scale: Tensor, shift: Tensor, weight: Te
     states = [state.contiguous(memory_format=torch.channels_last) for state in states]
     out = torch.empty_like(states[0])
     images, k, height, width = out.shape
-    rows, stream = images * height * width, choose_stream(k)
+    rows = images * height * width
+    stream = choose_stream(rows, k, len(states))
     across = triton.cdiv(k, stream.columns)
     parts, each = part_count(stream.rows, stream.programs, rows, across)
     with torch.cuda.device_of(out):

@@ -75,15 +75,17 @@ def choose_tiles(rows: int, k: int) -> Tiles:
     half, third = min(64, wide), (32 if 64 < k <= 96 else min(64, wide))  # 96 columns of the sum instead of 128
     split = Split(64, wide, wide, 264, 4)
     stream = Stream(64, wide, 132) if wide > 64 else Stream(64, wide, 264, 4)  # the wider need eight warps' registers
+    sums = Sums(16, 2112, 2, 3) if wide > 64 else Sums(64, 264)
+    by_rows = None if wide > 64 else Stream(64, wide, 264, 4)
     if rows >= 131072:
         narrow = Product(128, wide, half, 4)
-        return Tiles(narrow, None, None, Stream(64, half, 528, 4), None, split, Sums(64, 528), Plain(128, 8))
+        return Tiles(narrow, None, None, stream, None, split, sums, Plain(32), by_rows)
     if rows >= 49152:
         narrow = Product(256, wide, half, 8)
-        return Tiles(narrow, None, None, stream, split, split, Sums(64, 528), Plain(128, 8))
+        return Tiles(narrow, None, None, stream, split, split, sums, Plain(32), by_rows)
     if rows >= 24576:
         product = Product(256, wide, half, 8) if k > 96 else Product(128, wide, third, 4, 4)
-        return Tiles(product, product, product, stream, split, split, Sums(64, 264), Plain(128, 8))
+        return Tiles(product, product, product, stream, split, split, Sums(64, 264), Plain(32))
     if rows >= 4096:
         narrow = Product(64, wide, wide)
         conv = Product(128, half, wide, 8) if k > 96 else narrow
