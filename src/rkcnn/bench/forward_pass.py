@@ -19,11 +19,11 @@ from rkcnn.bench.contender import (
 from rkcnn.bench.peers.same_outputs import build_peer
 from rkcnn.bench.plan import CannotRun, PeerChoice
 from rkcnn.model.cost import cost
+from rkcnn.model.fused import capture_graph
 from rkcnn.model.network import Network, Published
 from rkcnn.record.bench import Measurement
 
 WORK = "forward pass"
-WARM_UP = 3  # passes before a graph is captured
 FUSED = {"fused": "graph", "fused-eager": "eager"}  # `network.fused()`: compiled, on a GPU as a CUDA graph; and eager
 
 
@@ -47,7 +47,9 @@ def our_forward_pass(name: str, batch: int, precision: str, engine: str, device:
         elif engine == "compile":
             run = _compile(compute, images)
         elif engine == "graph":
-            run = _capture(compute, images)
+            if device.type != "cuda":
+                raise CannotRun("a CUDA graph needs a GPU")
+            run = capture_graph(compute, images)
         else:
             run = lambda: compute(images)  # noqa: E731
     measurement = Measurement(WORK, name, batch, "rkcnn", engine, precision, flops=flops)
@@ -103,23 +105,3 @@ def _compile(compute: Callable[[Tensor], Tensor], images: Tensor) -> Callable[[]
     except dynamo.exc.TorchDynamoException as error:
         raise CannotRun(f"{type(error).__name__}, {str(error).strip().partition(chr(10))[0]}") from error
     return lambda: compiled(images)
-
-
-def _capture(compute: Callable[[Tensor], Tensor], images: Tensor) -> Callable[[], object]:
-    if images.device.type != "cuda":
-        raise CannotRun("a CUDA graph needs a GPU")
-    stream = torch.cuda.Stream(images.device)
-    stream.wait_stream(torch.cuda.current_stream(images.device))
-    with torch.cuda.stream(stream):
-        for _ in range(WARM_UP):
-            compute(images)
-    torch.cuda.current_stream(images.device).wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        kept = compute(images)
-
-    def replay() -> Tensor:
-        graph.replay()
-        return kept
-
-    return replay

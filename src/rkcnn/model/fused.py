@@ -151,19 +151,29 @@ class _Graph(_Compiled):
 
     def __init__(self, compute: Compute, batch: Tensor) -> None:
         super().__init__(compute, batch)
-        stream = torch.cuda.Stream(batch.device)
-        stream.wait_stream(torch.cuda.current_stream(batch.device))
-        with torch.cuda.stream(stream):
-            for _ in range(WARM_UP):
-                compute(batch)
-        torch.cuda.current_stream(batch.device).wait_stream(stream)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.logits = compute(batch)
+        self.replay = capture_graph(compute, batch)
 
     def _pass(self) -> Tensor:
-        self.graph.replay()
-        return self.logits
+        return self.replay()
+
+
+def capture_graph(compute: Compute, batch: Tensor) -> Callable[[], Tensor]:
+    """Return a function that replays `compute(batch)` as a CUDA graph and returns its result, always the same tensor."""
+    stream = torch.cuda.Stream(batch.device)
+    stream.wait_stream(torch.cuda.current_stream(batch.device))
+    with torch.cuda.stream(stream):
+        for _ in range(WARM_UP):
+            compute(batch)
+    torch.cuda.current_stream(batch.device).wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = compute(batch)
+
+    def replay() -> Tensor:
+        graph.replay()
+        return result
+
+    return replay
 
 
 def choose_engine(network: nn.Module, device: torch.device, wanted: str, images: int | None) -> tuple[str, str]:
