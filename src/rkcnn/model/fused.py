@@ -158,7 +158,7 @@ class _Graph(_Compiled):
 
 
 def capture_graph(compute: Compute, batch: Tensor) -> Callable[[], Tensor]:
-    """Return a function that replays `compute(batch)` as a CUDA graph and returns its result, always the same tensor."""
+    """Return a function that replays `compute(batch)` as a CUDA graph and returns its result, in one tensor always."""
     stream = torch.cuda.Stream(batch.device)
     stream.wait_stream(torch.cuda.current_stream(batch.device))
     with torch.cuda.stream(stream):

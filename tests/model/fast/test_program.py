@@ -80,6 +80,7 @@ def test_what_the_kernels_can_address(program: Program, fits: bool) -> None:
     assert program.fits == fits
 
 
-def test_widths_are_multiples_of_eight() -> None:
-    assert [Program(1, k, False, 0, True).width for k in (1, 8, 26, 78, 120)] == [8, 8, 32, 80, 120]
+def test_widths_are_multiples_of_eight_and_the_widest_are_whole() -> None:
+    widths = [Program(1, k, False, 0, True).width for k in (1, 8, 26, 78, 112, 113, 120, 128, 130)]
+    assert widths == [8, 8, 32, 80, 112, 128, 128, 128, 136]
     assert Program(2, 5, newest=True, sweeps=1, y=True).weight_count == (1 + 2 + 2 + 2 + 4 * 9) * 8 * 8

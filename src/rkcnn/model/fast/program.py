@@ -15,9 +15,7 @@ MOST_READS = 7  # states that one stage reads: kernels get the place of each in 
 ALIGNED = 16  # elements: every gradient starts at a multiple of it, so that loads are wide
 CHANNELS = 8  # the width of the states is a multiple of it, likewise: 16 bytes
 WIDEST = 128  # channels: a block holds a row of all of them
-WHOLE = (
-    113  # from so many channels on the width is WIDEST: convolutions of whole blocks are faster than they are larger
-)
+WHOLE = 113  # from so many channels on the width is WIDEST: whole blocks gain more than the zeros cost
 
 
 class Evaluation(NamedTuple):

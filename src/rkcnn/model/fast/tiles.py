@@ -74,9 +74,9 @@ def choose_tiles(rows: int, k: int) -> Tiles:
     wide = power_of_two(k)
     half, third = min(64, wide), (32 if 64 < k <= 96 else min(64, wide))  # 96 columns of the sum instead of 128
     split = Split(64, wide, wide, 264, 4)
-    stream = (
-        Stream(64, wide, 132, stages=4) if wide > 64 else Stream(64, wide, 264, 4)
-    )  # the wider need eight warps' registers
+    stream = Stream(64, wide, 264, 4)
+    if wide > 64:  # needs eight warps' registers
+        stream = Stream(64, wide, 132, stages=4)
     sums = Sums(16, 2112, 2, 3) if wide > 64 else Sums(64, 264)
     by_rows = None if wide > 64 else Stream(64, wide, 264, 4)
     if rows >= 131072:
