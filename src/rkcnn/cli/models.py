@@ -129,6 +129,8 @@ def print_pretrained(rows: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from rkcnn.use.pretrained.catalogue import UNVERIFIED
+
     if not rows:
         print("This version of the package holds no pretrained weights.")
         return
@@ -144,13 +146,14 @@ def print_pretrained(rows: list[dict[str, Any]]) -> None:
             row["recipe"],
             row["precision"],
             str(row["seed"]),
-            f"{100 * row['error']:.2f} %",
+            f"{100 * row['error']:.2f} %{' ' if row['verified'] else '*'}",
         )
     whole = Console(width=10_000).measure(table).maximum
     console = Console(width=max(Console().width, whole), highlight=False)
     console.print(table)
     console.print(
         "\nA name is NETWORK.SET, the data set that it was trained on.  test error: after the last epoch, of one run.\n"
-        f"Use them as in: rkcnn predict {rows[0]['name']} picture.png",
+        + ("" if all(row["verified"] for row in rows) else f"*: {UNVERIFIED}.\n")
+        + f"Use them as in: rkcnn predict {rows[0]['name']} picture.png",
         style="dim",
     )

@@ -27,4 +27,9 @@ def test_a_row_has_its_errors(pretrained: str, tmp_path: Path) -> None:
     assert f"| {100 * (weights.result.error or 0):.2f} % | {weights.storage.wrong} of 2,000 |" in row
     assert ",max_steps_per_epoch=30 in fp32 | 0 |" in row
     assert page.read_text().endswith("\n\nAfter.\n")
+    assert "*" not in row
+    weights.result.data["verified"] = False
+    text = write_table([weights])
+    assert f" {100 * (weights.result.error or 0):.2f} %* |" in text
+    assert "\n\\*: trained and tested on images that are not, byte for byte, those of the published files.\n" in text
     assert write_table([]) == "This version of the package holds no weights."

@@ -12,6 +12,7 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
+from rkcnn.data.sets import SETS
 from rkcnn.error import InputError, did_you_mean
 from rkcnn.json_file import Kinds, check_fields, parse_json
 from rkcnn.model.families import find_original
@@ -20,6 +21,7 @@ from rkcnn.record.result import Result, parse_result
 
 FOLDER = files("rkcnn.use.pretrained")
 SUFFIX = ".safetensors"
+UNVERIFIED = "trained and tested on images that are not, byte for byte, those of the published files"
 LISTING = "`rkcnn models --pretrained` lists all"
 _EXTRACTED = ExitStack()  # where the package is a zip file: copies of weights, which are kept until Python ends
 atexit.register(_EXTRACTED.close)
@@ -118,10 +120,11 @@ def list_pretrained() -> list[str]:
 
 
 def read_catalogue() -> list[Pretrained]:
-    """Return the trained networks of the package: by the data set, then by the network."""
-    found = [each for each in FOLDER.iterdir() if each.name.endswith(SUFFIX)]
+    """Return the trained networks of the package, in the order of `rkcnn data list`, the shorter names first."""
+    found = [each for each in FOLDER.iterdir() if each.name.removesuffix(SUFFIX).rpartition(".")[2] in SETS]
     weights = [Pretrained(each.name.removesuffix(SUFFIX), _EXTRACTED.enter_context(as_file(each))) for each in found]
-    return sorted(weights, key=lambda each: (each.data, len(each.network), each.network))
+    order = list(SETS)
+    return sorted(weights, key=lambda each: (order.index(each.data), len(each.network), each.network))
 
 
 def find_pretrained(path: str | Path) -> Pretrained | None:

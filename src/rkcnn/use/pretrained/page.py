@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rkcnn.page_writer import run_writer
 from rkcnn.report.readme import write_between
-from rkcnn.use.pretrained.catalogue import Pretrained, read_catalogue
+from rkcnn.use.pretrained.catalogue import UNVERIFIED, Pretrained, read_catalogue
 
 MARKERS = "<!-- pretrained: python -m rkcnn.use.pretrained.page writes this -->", "<!-- /pretrained -->"
 HEAD = (
@@ -30,12 +30,13 @@ def write_table(weights: Sequence[Pretrained]) -> str:
             f"{row['bytes'] / 1e6:.2f} MB, {row['weights']}",
             f"{row['recipe']} in {row['precision']}",
             str(row["seed"]),
-            f"{100 * row['error']:.2f} %",
+            f"{100 * row['error']:.2f} %{'' if row['verified'] else '*'}",
             f"{storage.wrong} of {storage.images:,}",
         )
         lines.append(f"| {' | '.join(cells)} |")
+    note = [] if all(each.describe()["verified"] for each in weights) else [f"\\*: {UNVERIFIED}.", ""]
     total = sum(each.path.stat().st_size for each in weights)
-    return "\n".join([*lines, "", f"{len(weights)} networks, {total / 1e6:.1f} MB together."])
+    return "\n".join([*lines, "", *note, f"{len(weights)} networks, {total / 1e6:.1f} MB together."])
 
 
 def write_page(path: str) -> list[str]:
