@@ -6,7 +6,7 @@ KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=10737418
 SETUP := pyproject.toml constraints.txt src/rkcnn/__init__.py
 PYTEST := OMP_NUM_THREADS=1 $(KEEP_MEMORY) $(BIN)/pytest -n 2 --dist worksteal
 
-.PHONY: train models test test-shared test-gpu test-kernels fuzz bench-batches clean
+.PHONY: train models test test-shared test-gpu test-kernels test-weights fuzz bench-batches clean
 
 train: .venv/used  ## train a network on real digits, in about two minutes on two cores
 	$(BIN)/rkcnn train $(ARGS)
@@ -31,6 +31,9 @@ test-gpu: .venv/tested  ## the tests that need a GPU
 
 test-kernels: .venv/tested .venv/triton/triton  ## the fused kernels under Triton's interpreter, on the CPU
 	OMP_NUM_THREADS=1 TRITON_INTERPRET=1 PYTHONPATH=.venv/triton $(BIN)/pytest tests/model/fast $(ARGS)
+
+test-weights: .venv/used  ## the pretrained weights on all their test images, where the data sets are on this machine (minutes each on a CPU)
+	$(BIN)/python -m rkcnn.use.pretrained.check $(ARGS)
 
 MINUTES ?= 10
 fuzz: .venv/tested  ## damage files at random for MINUTES=10 and see that every reader and command refuses them well; REPLAY=fuzz-kept/SEED

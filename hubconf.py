@@ -2,6 +2,7 @@
 
 >>> torch.hub.load("OWNER/rkcnn", "rkcnn_i_2_2_2_k120", classes=100)  # doctest: +SKIP
 >>> torch.hub.load("path/to/checkout", "rkcnn", "RKCNN-R-2@k=32", channels=1, source="local")  # doctest: +SKIP
+>>> torch.hub.load("path/to/checkout", "rkcnn_i_2_2_2_k120", pretrained="cifar10", source="local")  # doctest: +SKIP
 >>> torch.hub.load("path/to/checkout", "trained", "runs/mnist-mini/...", source="local")  # doctest: +SKIP
 """
 
@@ -14,28 +15,41 @@ dependencies = ["torch", "numpy", "safetensors"]
 _SOURCE = str(_Path(__file__).parent / "src")
 sys.path.insert(0, _SOURCE)  # the package of this checkout, also where another one is installed
 try:
-    from rkcnn.model.create import create_model as _create_model
     from rkcnn.record.tables import list_identifiers as _list_identifiers
+    from rkcnn.use.create import create_model as _create_model
     from rkcnn.use.load import load as _load
 finally:
     sys.path.remove(_SOURCE)
 
 
-def rkcnn(name: str, classes: int = 10, channels: int = 3, dropout: float = 0.0, init: str = "paper") -> _Any:
-    """Build a network by its name, as in RKCNN-I-2_2_2@k=120, with fresh weights: see `rkcnn.create_model`."""
-    return _create_model(name, classes, channels, dropout, init)
+def rkcnn(
+    name: str,
+    classes: int | None = None,
+    channels: int | None = None,
+    dropout: float = 0.0,
+    init: str = "paper",
+    pretrained: str | None = None,
+) -> _Any:
+    """Build a network by its name, as in RKCNN-I-2_2_2@k=120: see `rkcnn.create_model`."""
+    return _create_model(name, classes, channels, dropout, init, pretrained=pretrained)
 
 
 def trained(path: str) -> _Any:
-    """Return the trained network of a run's folder or a weights file, with its classes: see `rkcnn.load`."""
+    """Return the trained network of a run's folder, a weights file or NAME.SET, with its classes: see `rkcnn.load`."""
     return _load(path)
 
 
 def _builder(name: str) -> _Any:
-    def build(classes: int = 10, channels: int = 3, dropout: float = 0.0, init: str = "paper") -> _Any:
-        return _create_model(name, classes, channels, dropout, init)
+    def build(
+        classes: int | None = None,
+        channels: int | None = None,
+        dropout: float = 0.0,
+        init: str = "paper",
+        pretrained: str | None = None,
+    ) -> _Any:
+        return _create_model(name, classes, channels, dropout, init, pretrained=pretrained)
 
-    build.__doc__ = f"Build {name} with fresh weights: see `rkcnn.create_model`."
+    build.__doc__ = f"Build {name}: see `rkcnn.create_model`."
     return build
 
 

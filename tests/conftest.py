@@ -81,6 +81,30 @@ def rows(once: Callable[[str, Callable[[Path], object]], Path]) -> list[dict[str
     return answer
 
 
+@pytest.fixture(scope="session")
+def shipped(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+    """A folder with a run of a few steps, below runs/, and its weights as the package would have them, in weights/."""
+
+    def make(folder: Path) -> None:
+        from rkcnn.use.pretrained.ship import ship
+        from rkcnn.use.train import train
+
+        steps = {"epochs": 2, "milestones": (), "max_steps_per_epoch": 30}
+        done = train("RKCNN-E-2@k=4", "mnist-mini", out=folder / "runs", progress=False, **steps)  # type: ignore[arg-type]
+        ship(done.folder, folder / "weights", "cpu")
+
+    return once("shipped", make)
+
+
+@pytest.fixture
+def pretrained(shipped: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of pretrained weights of a small network, in place of those of the package."""
+    from rkcnn.use.pretrained import catalogue
+
+    monkeypatch.setattr(catalogue, "FOLDER", shipped / "weights")
+    return "RKCNN-E-2@k=4.mnist-mini"
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """With CI=true, fail a test that is skipped for a missing extra or compiler."""

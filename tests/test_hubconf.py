@@ -42,6 +42,14 @@ def test_it_builds_what_create_model_does() -> None:
         torch.hub.load(ROOT, "rkcnn", "RKCN-R-2@k=32", source="local")
 
 
+def test_it_builds_pretrained_networks(pretrained: str) -> None:
+    ours = rkcnn.load(pretrained).network.state_dict()
+    theirs = torch.hub.load(ROOT, "rkcnn", "RKCNN-E-2@k=4", pretrained="mnist-mini", source="local").state_dict()
+    assert all(torch.equal(value, theirs[name]) for name, value in ours.items())
+    with pytest.raises(rkcnn.InputError, match="no pretrained weights of ResNet@k=32"):
+        torch.hub.load(ROOT, "rkcnn_resnet_k32", pretrained="mnist", source="local")
+
+
 def test_it_loads_trained_networks(tmp_path: Path) -> None:
     network = rkcnn.create_model("ResNet@k=4", classes=2, channels=1).eval()
     saved = Classifier(network, NetworkDescription("ResNet@k=4", 1, (28, 28), ("a", "b"), (0.5,), (0.25,)))

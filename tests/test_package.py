@@ -153,7 +153,7 @@ print("\\n".join(failed))
     [
         ("create_model(5)", "a name of type int given"),
         ("create_model('RKCNN-R-2@k=8', classes='x')", "`classes='x'` given; it is a whole number"),
-        ("create_model('RKCNN-R-2@k=8', channels=None)", "`channels=None` given; it is a whole number"),
+        ("create_model('RKCNN-R-2@k=8', channels='3')", "`channels='3'` given; it is a whole number"),
         ("create_model('RKCNN-R-2@k=8', dropout='x')", "`dropout='x'` given; it is a number"),
         ("load(None)", "a NoneType given for a trained network"),
         ("evaluate(3)", "a int given for a trained network"),

@@ -14,8 +14,10 @@ import torch
 from rkcnn.error import InputError
 from rkcnn.evaluation.weights import NetworkDescription
 from rkcnn.model.create import create_model
+from rkcnn.record.tables import to_identifier
 from rkcnn.use.hub import save_pretrained
-from rkcnn.use.load import Classifier
+from rkcnn.use.load import Classifier, load
+from rkcnn.use.pretrained.catalogue import read_catalogue
 
 needs_timm = pytest.mark.skipif(find_spec("timm") is None, reason="timm is not installed")
 LIBRARY: list[Any] = []  # the stand-ins exist as long as this does
@@ -43,7 +45,8 @@ def test_it_lists_the_networks_of_the_paper(timm: Any) -> None:
     names = timm.list_models("rkcnn*")
     assert {"rkcnn", "rkcnn_i_2_2_2_k120", "rkcnn_resnet_k32", "rkcnn_rknet_64"} <= set(names)
     assert "rkcnn_resnet_1001" not in names, "it has no periods"
-    assert timm.list_pretrained("rkcnn*") == []
+    known = {f"{to_identifier(each.network)}.{each.data}" for each in read_catalogue()}
+    assert set(timm.list_pretrained("rkcnn*")) == known
     with torch.device("meta"):
         network = timm.create_model("rkcnn_i_2_2_2_k120", num_classes=100)
         ours = create_model("RKCNN-I-2_2_2@k=120", classes=100)
@@ -170,3 +173,27 @@ def test_without_timm_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ModuleNotFoundError, match=r"^timm is not installed; install it with: pip install .*\.\[timm\]"):
         importlib.import_module("rkcnn.timm")
+
+
+@needs_timm
+def test_pretrained_weights_are_loaded(timm: Any, pretrained: str) -> None:
+    from rkcnn.timm import list_configurations
+
+    ((name, about),) = list_configurations("rkcnn_e_2_k4", "RKCNN-E-2@k=4")
+    assert name == "rkcnn_e_2_k4.mnist-mini"
+    settings = {"network": "RKCNN-E-2@k=4", "pretrained": True, "pretrained_cfg": about}
+    network = timm.create_model("rkcnn", **settings).eval()
+    x = images(1, 28)
+    with torch.no_grad():
+        torch.testing.assert_close(network(x), load(pretrained).network(x))
+    assert network.pretrained_cfg["label_names"] == tuple("0123456789")
+    assert timm.create_model("rkcnn", num_classes=3, **settings)(x).shape == (2, 3)
+
+
+@needs_timm
+def test_the_weights_of_the_package_are_loaded(timm: Any) -> None:
+    for each in read_catalogue():
+        model = load(each.name)
+        network = timm.create_model(f"{to_identifier(each.network)}.{each.data}", pretrained=True)
+        stored = model.network.state_dict()
+        assert all(torch.equal(value, stored[name]) for name, value in network.state_dict().items())

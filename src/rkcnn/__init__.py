@@ -17,13 +17,13 @@ if TYPE_CHECKING:  # what editors and type checkers read; `_HOMES` says the same
     from rkcnn.error import InputError as InputError
     from rkcnn.fit.recipe import Recipe as Recipe
     from rkcnn.model.cost import cost as cost
-    from rkcnn.model.create import create_model as create_model
     from rkcnn.model.create import register as register
     from rkcnn.record.tables import list_models as list_models
     from rkcnn.run.observer import Observer as Observer
     from rkcnn.solvers.solve import solve as solve
     from rkcnn.use.compare import RunComparison as RunComparison
     from rkcnn.use.compare import compare as compare
+    from rkcnn.use.create import create_model as create_model
     from rkcnn.use.draw import Drawing as Drawing
     from rkcnn.use.draw import draw as draw
     from rkcnn.use.evaluate import evaluate as evaluate
@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # what editors and type checkers read; `_HOMES` says the same
     from rkcnn.use.load import Classifier as Classifier
     from rkcnn.use.load import load as load
     from rkcnn.use.predict import Prediction as Prediction
+    from rkcnn.use.pretrained.catalogue import list_pretrained as list_pretrained
     from rkcnn.use.train import TrainingResult as TrainingResult
     from rkcnn.use.train import train as train
 
@@ -55,6 +56,7 @@ __all__ = [
     "evaluate",
     "export",
     "list_models",
+    "list_pretrained",
     "load",
     "load_images",
     "register",
@@ -63,8 +65,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "create_model": "rkcnn.model.create",
+    "create_model": "rkcnn.use.create",
     "list_models": "rkcnn.record.tables",
+    "list_pretrained": "rkcnn.use.pretrained.catalogue",
     "cost": "rkcnn.model.cost",
     "train": "rkcnn.use.train",
     "evaluate": "rkcnn.use.evaluate",

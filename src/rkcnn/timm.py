@@ -2,13 +2,15 @@
 
 >>> import timm, rkcnn.timm  # doctest: +SKIP
 >>> timm.create_model("rkcnn_i_2_2_2_k120", num_classes=100)  # a network of the paper  # doctest: +SKIP
+>>> timm.create_model("rkcnn_i_2_2_2_k120.cifar10", pretrained=True)  # with the package's weights  # doctest: +SKIP
 >>> timm.create_model("rkcnn", network="RKCNN-R-2_2@k=32_64", features_only=True)  # any other  # doctest: +SKIP
 >>> timm.create_model("hf-hub:OWNER/NAME", pretrained=True)  # what `rkcnn push` uploaded  # doctest: +SKIP
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -22,9 +24,10 @@ from rkcnn.model.network import Network
 from rkcnn.model.period import Period
 from rkcnn.model.spec import parse
 from rkcnn.record.tables import list_identifiers
+from rkcnn.use.pretrained.catalogue import read_catalogue
 
 try:
-    from timm.models import build_model_with_cfg, register_model
+    from timm.models import build_model_with_cfg, generate_default_cfgs, register_model
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "timm":
         raise
@@ -203,7 +206,7 @@ def _first_convolution(network: str) -> str:
 
 
 def _configure(network: str) -> dict[str, Any]:
-    """Return timm's default configuration of a network: no weights, images of the paper's size."""
+    """Return timm's configuration of a network without weights, for images of the paper's size."""
     return {
         "url": "",
         "num_classes": 10,
@@ -216,6 +219,24 @@ def _configure(network: str) -> dict[str, Any]:
         "classifier": "classifier",
         "license": "mit",
     }
+
+
+def list_configurations(identifier: str, network: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield timm's configurations of a network: one for each of its pretrained weights, as IDENTIFIER.SET, or one."""
+    weights = [each for each in read_catalogue() if identifier != "rkcnn" and each.network == network]
+    if not weights:
+        yield identifier, _configure(network)
+    for each in weights:
+        about = json.loads(each.metadata["rkcnn"])
+        own = {
+            "file": str(each.path),
+            "num_classes": len(about["classes"]),
+            "label_names": tuple(about["classes"]),
+            "input_size": (about["channels"], *about["size"]),
+            "mean": tuple(about["mean"]),
+            "std": tuple(about["std"]),
+        }
+        yield f"{identifier}.{each.data}", {**_configure(network), **own}
 
 
 def _entry_point(identifier: str, default: str) -> Callable[..., nn.Module]:
@@ -248,6 +269,8 @@ NETWORKS = {
     if not getattr(find_original(name), "network", "")
 }
 """What is registered: timm's name to ours. `rkcnn` takes any other name as `network=...`."""
-default_cfgs = {identifier: _configure(name) for identifier, name in NETWORKS.items()}  # timm looks for it here
+default_cfgs = generate_default_cfgs(  # timm looks for it here
+    dict(each for identifier, name in NETWORKS.items() for each in list_configurations(identifier, name))
+)
 for _identifier, _name in NETWORKS.items():
     register_model(_entry_point(_identifier, _name))

@@ -353,3 +353,20 @@ def test_bad_input_gets_one_sentence(rkcnn: Run, trained: Path, ode: tuple[str, 
 )
 def test_rounding_is_told_from_another_error(difference: float, precision: str, said: str) -> None:
     assert say_agreement(difference, 10_000, precision) == said
+
+
+def test_pretrained_weights_by_name(rkcnn: Run, pretrained: str, shipped: Path, tmp_path: Path) -> None:
+    code, out, _ = rkcnn("evaluate", pretrained)
+    assert code == 0
+    assert "data         mnist-mini, test: 2,000 images\n" in out
+    assert "NOT THE SAME" not in out
+    assert "note         no pictures: name a folder for them with -o\n" in out
+    assert [path.name for path in (shipped / "weights").iterdir()] == [f"{pretrained}.safetensors"]
+    code, out, _ = rkcnn("evaluate", pretrained, "-o", str(tmp_path))
+    assert code == 0
+    assert (tmp_path / "confusion.svg").exists()
+    code, _, err = rkcnn("evaluate", "RKCNN-E-2@k=4.svhn")
+    assert (code, err) == (
+        2,
+        "rkcnn: there are no weights of RKCNN-E-2@k=4 trained on svhn; there are some trained on mnist-mini\n",
+    )

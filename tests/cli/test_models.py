@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rkcnn.cli.models import print_tables
+from rkcnn.cli.models import models, print_tables
 from rkcnn.record.tables import PAPER_TABLES, list_models
 from rkcnn.report.paper import COST_TABLES, MISPRINTS, agrees
+from rkcnn.use.pretrained import catalogue
 
 Rows = list[dict[str, Any]]
 COUNT_OF = {"params": "params", "params_100": "params_100", "flops": "paper_flops"}
@@ -73,3 +75,20 @@ def test_a_row_reads_as_the_paper_does(rows: Rows, capsys: pytest.CaptureFixture
     assert lines["ODENet-abm@k=32"][1:] == ["52,938", ">20.7932", ">10", "f", "19.4850", ">19.49", "52.94"]
     assert lines["CliqueNet-2@k=32"][-2:] == ["10.27*", "57.55"]
     assert lines["MomentumResNet-101"][-3:] == ["14.79*", "139.0*", "139.2*"]
+
+
+def test_pretrained_weights_are_listed(
+    pretrained: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    models(pretrained=True)
+    head, row, *_ = capsys.readouterr().out.splitlines()
+    assert head.split() == ["name", "params", "file", "recipe", "precision", "seed", "test", "error"]
+    models(pretrained=True, json_=True)
+    (facts,) = json.loads(capsys.readouterr().out)
+    assert facts["name"] == pretrained
+    assert row.split()[:2] == [pretrained, f"{facts['params']:,}"]
+    assert row.split()[-5:] == [facts["recipe"], "fp32", "0", f"{100 * facts['error']:.2f}", "%"]
+    monkeypatch.setattr(catalogue, "FOLDER", tmp_path)
+    models(pretrained=True)
+    assert capsys.readouterr().out == "This version of the package holds no pretrained weights.\n"

@@ -127,7 +127,7 @@ def test_bad_ones_are_named_and_the_others_answered(rkcnn: Run, trained: Path, p
         (("{run}", "{run}/result.json"), "result.json: can't be read as PNG or JPEG or WEBP"),
         (("{run}", "none.png", "--top", "0"), "--top 0 given"),
         (("{run}/predictions.npy", "none.png"), "can't be read as weights"),
-        (("RKCNN-R-2@k=32", "none.png"), "is the name of a network, of which there are no trained weights"),
+        (("ResNet@k=32", "none.png"), "is the name of a network, of which the package has no trained weights"),
     ],
 )
 def test_bad_input_gets_one_sentence(
@@ -137,3 +137,11 @@ def test_bad_input_gets_one_sentence(
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert says in err
+
+
+def test_pretrained_weights_by_name(rkcnn: Run, pretrained: str, pictures: Path) -> None:
+    code, out, err = rkcnn("predict", pretrained, str(pictures / "0.png"), "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["network"] == "RKCNN-E-2@k=4"
+    assert len(found["predictions"][0]["top"]) == 3

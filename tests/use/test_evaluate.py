@@ -24,6 +24,7 @@ from rkcnn.use.evaluate import (
     compare_solvers,
     compute_logits,
     evaluate,
+    find_precision,
     is_set_of,
     load_tested_images,
     measure_corrupted,
@@ -244,3 +245,15 @@ def test_the_fused_network_answers_as_the_plain_one(digits: tuple[Images, Images
     assert torch.equal(fused.argmax(1), plain.argmax(1))
     top = [answer.top[0].probability for answer in model.predict(some.pixels[:67], 1)]
     assert top == pytest.approx(plain[:67].max(1).values.tolist(), abs=1e-6)
+
+
+def test_a_cpu_computes_bf16_in_float32(trained: TrainingResult) -> None:
+    """Of processors without bf16 of their own it takes five times as long."""
+    model = load(trained.folder)
+    assert model.result is not None
+    for recorded, cpu, gpu in (("bf16", "fp32", "bf16"), ("tf32", "tf32", "tf32"), ("fp32", "fp32", "fp32")):
+        run = replace(model.result.run, recipe=replace(model.result.run.recipe, precision=recorded))
+        by = replace(model, result=replace(model.result, run=run))
+        assert find_precision(by, torch.device("cpu")) == cpu
+        assert find_precision(by, torch.device("cuda")) == gpu
+    assert find_precision(replace(model, result=None), torch.device("cuda")) == "fp32"

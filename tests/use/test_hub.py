@@ -177,3 +177,10 @@ def test_what_is_missing_is_one_sentence(
         ):
             ask()
     assert api.calls == []
+
+
+def test_pretrained_weights_of_the_package_can_be_pushed(pretrained: str, tmp_path: Path) -> None:
+    model = hub.save_run(pretrained, tmp_path / "pushed", "OWNER/NAME")
+    assert model.name == Classifier.from_pretrained(pretrained).name == "RKCNN-E-2@k=4"
+    assert sorted(path.name for path in (tmp_path / "pushed").iterdir()) == sorted(hub.FILES)
+    assert hub.find_damaged_seeds(Path(pretrained)) == []

@@ -77,12 +77,20 @@ def test_features_of_each_period_with_gradients(trained: TrainingResult, digits:
 
 
 def test_the_name_of_a_network_leads_on(tmp_path: Path) -> None:
-    for name in ("RKCNN-R-2@k=32", "resnet-1001"):
-        with pytest.raises(InputError, match=f"{name} is the name of a network, of which there are no trained weights"):
+    for name in ("ResNet@k=32", "resnet-1001"):
+        with pytest.raises(InputError, match=f"{name} is the name of a network, of which the package has no trained"):
             load(name)
     (tmp_path / "model.onnx").write_bytes(b"something else")
     with pytest.raises(InputError, match=r"can't be read as weights: .*; give a finished run's folder or its weights"):
         load(tmp_path / "model.onnx")
+
+
+def test_pretrained_weights_bring_their_record(pretrained: str, shipped: Path) -> None:
+    model = load(pretrained)
+    (run,) = shipped.glob("runs/*/*/*/*/result.json")
+    assert model.result == read_result(run)
+    assert (model.name, model.size, model.classes) == ("RKCNN-E-2@k=4", (28, 28), tuple("0123456789"))
+    assert {value.dtype for value in model.network.parameters()} == {torch.float32}
 
 
 def test_a_result_that_is_a_link_to_nothing_is_named(trained: TrainingResult, tmp_path: Path) -> None:

@@ -94,7 +94,10 @@ app.command("rkcnn.cli.data:app", name="data", group=_USE, sort_key=9, help="Lis
 
 _NETWORKS = Group("Networks", sort_key=2)
 app.command(
-    "rkcnn.cli.models:models", group=_NETWORKS, sort_key=1, help="List every network of the paper with its cost."
+    "rkcnn.cli.models:models",
+    group=_NETWORKS,
+    sort_key=1,
+    help="List every network of the paper with its cost.\n\nWith --pretrained, the trained networks of the package.",
 )
 app.command(
     "rkcnn.cli.describe:describe",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 SHOWN_MISTAKES = 48  # on the contact sheet
 ROUNDING = 0.003  # of an error in tf32 or bf16: an answer that is close to another may change with the order of sums
 SHOWN_PAIRS = 5  # of classes that are confused most often
+NO_FOLDER = "no pictures: name a folder for them with -o"
 
 
 def evaluate(
@@ -49,7 +50,7 @@ def evaluate(
     Parameters
     ----------
     run
-        A run's folder, or a weights.safetensors.
+        A run's folder, a weights.safetensors, or a name of `rkcnn models --pretrained`.
     data
         A name of `rkcnn data list`, folder:PATH or npz:PATH; by default the images that the run was evaluated on.
     with_
@@ -59,13 +60,14 @@ def evaluate(
     device
         cpu, cuda, cuda:N, or auto: a GPU if there is one.
     output
-        The folder for the pictures; by default the run's folder.
+        The folder for the pictures; by default the run's folder, and none for a name of pretrained weights.
     json_
         Print the metrics as JSON instead of tables.
     """
     from rkcnn.data.progress import Progress
     from rkcnn.use.evaluate import load_other_images, load_tested_images, read_choice
     from rkcnn.use.load import find_weights, load
+    from rkcnn.use.pretrained.catalogue import find_pretrained
 
     if with_ and corrupt:
         raise InputError("`with=...` and `corrupt=True` given; give one of the two at a time")
@@ -80,7 +82,8 @@ def evaluate(
     else:
         assert result is not None
         full_name, images = result.run.data, load_tested_images(result, sources, own, progress)
-    task = Evaluation(classifier, images, full_name, weights, device, output or weights.parent, json_)
+    folder = output if output is not None or find_pretrained(run) else weights.parent
+    task = Evaluation(classifier, images, full_name, weights, device, folder, json_)
     if choices:
         report_solvers(task, choices)
     elif corrupt:
@@ -98,7 +101,7 @@ class Evaluation:
     data: str  # the full name of the images' set
     weights: Path
     device: str
-    folder: Path  # for pictures
+    folder: Path | None  # for pictures; None: they are not drawn
     json: bool
 
     def print_head(self) -> None:
@@ -118,12 +121,15 @@ def report_metrics(task: Evaluation) -> None:
 
     result, images = task.classifier.result, task.images
     metrics = measure_on(task.classifier, images, task.device)
+    pictures: list[Path] = []
+    notes = [] if task.folder else [NO_FOLDER]
     try:
-        pictures, notes = save_pictures(metrics, images, task.classifier.name, task.folder)
+        if task.folder:
+            pictures, notes = save_pictures(metrics, images, task.classifier.name, task.folder)
     except DiskError as error:
         if task.folder != task.weights.parent:  # a folder that was named with -o
             raise
-        pictures, notes = [], [f"no pictures: {with_flags(str(error))}"]
+        notes = [f"no pictures: {with_flags(str(error))}"]
     if task.json:
         task.print_json({**metrics.as_dict(), "pictures": [str(path) for path in pictures], "notes": notes})
         return
@@ -249,13 +255,16 @@ def report_corrupted(task: Evaluation) -> None:
     from rkcnn.report.figures.style import save_figure
     from rkcnn.use.evaluate import measure_corrupted
 
-    with writing_to(task.folder, "name another folder with -o"):
-        task.folder.mkdir(parents=True, exist_ok=True)
+    if task.folder:
+        with writing_to(task.folder, "name another folder with -o"):
+            task.folder.mkdir(parents=True, exist_ok=True)
     progress = CountProgress(sys.stderr, "evaluations")
     clean, errors = measure_corrupted(task.classifier, task.images, task.device, progress.show)
     progress.clear()
-    title = f"{task.classifier.name} on {task.images.name}"
-    pictures = save_figure(draw_corruptions(clean, errors, title), task.folder / "corruptions")
+    pictures: tuple[Path, ...] = ()
+    if task.folder:
+        title = f"{task.classifier.name} on {task.images.name}"
+        pictures = save_figure(draw_corruptions(clean, errors, title), task.folder / "corruptions")
     if task.json:
         task.print_json({"clean": clean, "corrupted": errors, "pictures": [str(path) for path in pictures]})
         return
@@ -268,3 +277,5 @@ def report_corrupted(task: Evaluation) -> None:
         print_line(f"  {kind:10}{shown}")
     for path in pictures:
         print_line(f"wrote        {path}")
+    if not task.folder:
+        print_line(f"note         {NO_FOLDER}")

@@ -25,7 +25,7 @@ def export(
     Parameters
     ----------
     run
-        A run's folder, or a weights.safetensors.
+        A run's folder, a weights.safetensors, or a name of `rkcnn models --pretrained`.
     output
         The file to write.
     to

@@ -1,4 +1,4 @@
-"""rkcnn models: prints every network of the paper with its cost."""
+"""rkcnn models: prints every network of the paper with its cost, or the pretrained weights."""
 
 from __future__ import annotations
 
@@ -13,14 +13,29 @@ from rkcnn.record.tables import PAPER_TABLES
 WIDTH = 112  # columns of the widest table; a narrower terminal wraps its lines
 
 
-def models(*, json_: Annotated[bool, Parameter(negative=())] = False) -> None:
+def models(
+    *,
+    pretrained: Annotated[bool, Parameter(negative=())] = False,
+    json_: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
     """Print every network of the paper's tables: parameters, FLOPs, evaluations, and what the paper printed.
 
     Parameters
     ----------
+    pretrained
+        Print the trained networks that come with the package instead, with their test errors.
     json_
         Print a JSON list instead of tables.
     """
+    if pretrained:
+        from rkcnn.use.pretrained.catalogue import read_catalogue
+
+        weights = [each.describe() for each in read_catalogue()]
+        if json_:
+            print(json.dumps(weights, indent=1))
+        else:
+            print_pretrained(weights)
+        return
     rows = count_all(show_progress=not json_)
     if json_:
         print(json.dumps(rows, indent=1))
@@ -105,5 +120,40 @@ def print_tables(rows: list[dict[str, Any]]) -> None:
         "evaluations: of f, or of stage networks.  >: at least so many, depending on the data.\n"
         "printed: what the paper prints, with params for 10 and 100 classes."
         "  *: not this network's cost; `rkcnn describe NAME` says why.",
+        style="dim",
+    )
+
+
+def print_pretrained(rows: list[dict[str, Any]]) -> None:
+    """Print a table of the trained networks that come with the package, and how they are used."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from rkcnn.use.pretrained.catalogue import UNVERIFIED
+
+    if not rows:
+        print("This version of the package holds no pretrained weights.")
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for head in ("name", "params", "file", "recipe", "precision", "seed", "test error"):
+        right = head in ("params", "file", "seed", "test error")
+        table.add_column(head, justify="right" if right else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            row["name"],
+            f"{row['params']:,}",
+            f"{row['bytes'] / 1e6:.2f} MB",
+            row["recipe"],
+            row["precision"],
+            str(row["seed"]),
+            f"{100 * row['error']:.2f} %{' ' if row['verified'] else '*'}",
+        )
+    whole = Console(width=10_000).measure(table).maximum
+    console = Console(width=max(Console().width, whole), highlight=False)
+    console.print(table)
+    console.print(
+        "\nA name is NETWORK.SET, the data set that it was trained on.  test error: after the last epoch, of one run.\n"
+        + ("" if all(row["verified"] for row in rows) else f"*: {UNVERIFIED}.\n")
+        + f"Use them as in: rkcnn predict {rows[0]['name']} picture.png",
         style="dim",
     )

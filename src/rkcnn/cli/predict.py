@@ -36,7 +36,7 @@ def predict(
     Parameters
     ----------
     run
-        A run's folder, or a weights.safetensors.
+        A run's folder, a weights.safetensors, or a name of `rkcnn models --pretrained`.
     pictures
         Files (PNG, JPEG, WebP or BMP), folders, which are searched with their subfolders, or - for a file on standard
         input.

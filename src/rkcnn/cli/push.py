@@ -26,7 +26,7 @@ def push(
     Parameters
     ----------
     run
-        A run's folder.
+        A run's folder, or a name of `rkcnn models --pretrained`.
     name
         The repository, as in OWNER/NAME; it is made if it doesn't exist.
     dry_run

@@ -74,8 +74,8 @@ def train(
     set_
         Change another field of the recipe, for example --set momentum=0.8 --set flip=off.
     init_from
-        A finished run's folder, or its weights.safetensors: start from these weights. The classifier is new where the
-        classes are others.
+        A finished run's folder, its weights.safetensors, or a name of `rkcnn models --pretrained`: start from these
+        weights. The classifier is new where the classes are others.
     head_only
         Train the classifier alone, and leave all other weights as --init-from has them.
     weigh_classes
@@ -131,6 +131,7 @@ def train(
     from rkcnn.run.device import keep_freed_memory
     from rkcnn.run.side_by_side import Stopped
     from rkcnn.run.train import train as train_seeds
+    from rkcnn.use.pretrained.catalogue import locate_weights
 
     first = os.environ.get("RANK", "0") == "0"  # with torchrun only the first rank prints
     keep_freed_memory()
@@ -144,7 +145,7 @@ def train(
                 chosen,
                 range(seed, seed + seeds),
                 changes=values,
-                init_from=init_from,
+                init_from=None if init_from is None else locate_weights(init_from),
                 device=device,
                 engine=engine,
                 out=out,

@@ -131,7 +131,11 @@ def find_other_code(stretches: Iterable[Stretch], network: str) -> tuple[Stretch
 
 def read_result(path: Path) -> Result:
     """Read and check a result file; raises InputError unless it holds everything that readers rely on."""
-    content = read_file(path, LONG)
+    return parse_result(read_file(path, LONG), path)
+
+
+def parse_result(content: bytes | str, path: Path) -> Result:
+    """Return the result that JSON describes, checked as `read_result` does; `path` is the file that holds it."""
     try:
         facts = parse_json(content, dict)
         check_fields("result", facts, {"schema": int})

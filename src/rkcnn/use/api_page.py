@@ -30,6 +30,7 @@ sentence that says what was given and what would work.
 ORDER = (
     "create_model",
     "list_models",
+    "list_pretrained",
     "cost",
     "train",
     "evaluate",

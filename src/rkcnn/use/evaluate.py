@@ -45,7 +45,8 @@ def evaluate(
 ) -> Metrics:
     """Measure a trained network on test images: its error with a 95 % interval, what it confuses, how sure it is.
 
-    model      what `rkcnn.load` or `rkcnn.train` returned, a run's folder, or a weights file
+    model      what `rkcnn.load` or `rkcnn.train` returned, a run's folder, a weights file, or a name in
+               `list_pretrained()`
     data       the images to test with: a name as in `rkcnn.load_images` (its test images are used), arrays (x, y), or
                `Images`; without it, the images that the run was tested with
     size, split, skip_bad
@@ -79,26 +80,31 @@ def measure_on(classifier: Classifier, images: Images, device: str) -> Metrics:
 
 
 def compute_logits(classifier: Classifier, images: Images, device: str) -> Tensor:
-    """Return the logits (N, classes) for these images, in the precision of the training."""
+    """Return the logits (N, classes) for these images, on a GPU in the precision of the training."""
     predictor = make_predictor(classifier, images, device)
     return predictor.logits(fuse(classifier, len(images), predictor.device))
 
 
 def fuse(classifier: Classifier, images: int, device: torch.device) -> FusedNetwork:
-    """Return the network for inference on so many images, in the precision of the training; its own stays unchanged."""
-    return FusedNetwork(classifier.network, find_precision(classifier), images=images).to(device)
+    """Return a copy of the network for inference on so many images, on a GPU in the precision of the training."""
+    return FusedNetwork(classifier.network, find_precision(classifier, device), images=images).to(device)
 
 
-def find_precision(classifier: Classifier) -> str:
-    """Return the precision that the network was trained in; fp32 where no record says."""
-    return classifier.result.run.recipe.precision if classifier.result else "fp32"
+def find_precision(classifier: Classifier, device: torch.device) -> str:
+    """Return the precision that the network was trained in; fp32 where no record says, and for bf16 on a CPU.
+
+    Most CPUs have no bf16 of their own: RKCNN-I-2_2_2@k=120 takes 5 times as long in it as in fp32.
+    """
+    trained = classifier.result.run.recipe.precision if classifier.result else "fp32"
+    return "fp32" if trained == "bf16" and device.type == "cpu" else trained
 
 
 def make_predictor(classifier: Classifier, images: Images, device: str) -> Predictor:
-    """Return a predictor of these images, normalised as those of the training and computed in its precision."""
-    precision = find_precision(classifier)
+    """Return a predictor of these images, normalised as those of the training; on a GPU in its precision."""
+    place = pick_device(device)
+    precision = find_precision(classifier, place)
     set_precision(precision)
-    return Predictor(classifier.description.prepare(images), pick_device(device), precision)
+    return Predictor(classifier.description.prepare(images), place, precision)
 
 
 def load_tested_images(

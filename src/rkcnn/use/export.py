@@ -70,7 +70,8 @@ class ProbabilityModel(nn.Module):
 def export(model: Classifier | TrainingResult | str | Path, to: str | None = None, *, output: str | Path) -> Exported:
     """Write a trained network as a file for other programs, check it, and return what was compared.
 
-    model      what `rkcnn.load` or `rkcnn.train` returned, a run's folder, or a weights file
+    model      what `rkcnn.load` or `rkcnn.train` returned, a run's folder, a weights file, or a name in
+               `list_pretrained()`
     to         the format: onnx (needs the extra `onnx`), pt2 (torch.export.load) or safetensors (weights
                alone, for `rkcnn.load`); without it, the one that the suffix of `output` says
     output     the file to write

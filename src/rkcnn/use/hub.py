@@ -20,6 +20,7 @@ from rkcnn.record.result import Result, read_result
 from rkcnn.run_folder import HUB_CONFIG, HUB_WEIGHTS, MODEL_CARD, RESULT
 from rkcnn.use.load import Classifier, find_weights, load
 from rkcnn.use.model_card import describe_data, write_card
+from rkcnn.use.pretrained.catalogue import find_pretrained
 
 FILES = (HUB_WEIGHTS, HUB_CONFIG, MODEL_CARD, RESULT)
 INSTALL = f"huggingface_hub is not installed; install it with: {how_to_install('hub')}"
@@ -78,8 +79,8 @@ def describe(model: Classifier) -> dict[str, Any]:
 
 
 def from_pretrained(name: str | Path, revision: str | None = None) -> Classifier:
-    """Return the trained network of a repository on Hugging Face, OWNER/NAME, or of a folder that was saved."""
-    if Path(name).is_dir():
+    """Return the trained network of a repository on Hugging Face, OWNER/NAME, of a folder that was saved, or ours."""
+    if Path(name).is_dir() or find_pretrained(name) is not None:
         return load(name)
     check_name(str(name))
     try:
@@ -138,8 +139,7 @@ def find_seeds(folder: Path, result: Result) -> list[Result]:
 
 def find_damaged_seeds(run: Path) -> list[InputError]:
     """Return an error for each record beside a run's folder that can't be read, and so is missing from its card."""
-    folder = run if run.is_dir() else run.parent
-    return [each for each in _read_beside(folder) if isinstance(each, InputError)]
+    return [each for each in _read_beside(find_weights(run)[0].parent) if isinstance(each, InputError)]
 
 
 def _read_beside(folder: Path) -> Iterator[Result | InputError]:

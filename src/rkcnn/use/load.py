@@ -15,11 +15,10 @@ from torch import Tensor, nn
 from rkcnn.disk import MissingFile
 from rkcnn.error import InputError
 from rkcnn.evaluation.weights import NetworkDescription, read_weights
-from rkcnn.model.families import find_original
 from rkcnn.model.network import period_features
-from rkcnn.model.spec import parse
 from rkcnn.record.result import Result, read_result
 from rkcnn.run_folder import HUB_WEIGHTS, RESULT, WEIGHTS
+from rkcnn.use.pretrained.catalogue import find_pretrained
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -83,7 +82,9 @@ class Classifier:
 
     @staticmethod
     def from_pretrained(name: str | Path, revision: str | None = None) -> Classifier:
-        """Return the trained network of OWNER/NAME on Hugging Face, or of a folder that `save_pretrained` wrote.
+        """Return the trained network of OWNER/NAME on Hugging Face, of a folder that `save_pretrained` wrote, or ours.
+
+        Ours is a name in `rkcnn.list_pretrained()`.
 
         `revision` is a branch, a tag or a commit. Fetching needs the extra hub; what was fetched once is kept.
         """
@@ -171,7 +172,10 @@ class Classifier:
 
 
 def load(path: str | Path) -> Classifier:
-    """Return the trained network of a run's folder, or of a weights file (weights.safetensors), on the CPU."""
+    """Return the trained network of a run's folder, of a weights file, or of a name in `list_pretrained()`, on the CPU.
+
+    As in `load("runs/mnist-mini/RKCNN-R-2@k=32/mini/seed-0")` and `load("RKCNN-I-2_2_2@k=120.cifar10")`.
+    """
     if not isinstance(path, str | Path):
         raise InputError(
             f"a {type(path).__name__} given for a trained network; give the folder of a finished run or its {WEIGHTS}"
@@ -184,7 +188,13 @@ def load(path: str | Path) -> Classifier:
 
 
 def find_weights(path: Path) -> tuple[Path, Result | None]:
-    """Return the weights file of a run's folder, or `path` if it is one, and the result beside it or None."""
+    """Return the weights file of a run's folder, or `path` if it is one, and the result beside it or None.
+
+    Of a name of pretrained weights, return their file in the package and the record that it holds.
+    """
+    pretrained = find_pretrained(path)
+    if pretrained is not None:
+        return pretrained.path, pretrained.result
     folder = path if path.is_dir() else path.parent
     if path.is_dir() and (folder / HUB_WEIGHTS).exists():
         path = folder / HUB_WEIGHTS
@@ -193,11 +203,6 @@ def find_weights(path: Path) -> tuple[Path, Result | None]:
         result = read_result(folder / RESULT)
     if not path.is_dir():
         if not path.exists():
-            if _is_network(str(path)):
-                raise InputError(
-                    f"{path} is the name of a network, of which there are no trained weights to download yet; train it "
-                    f"(rkcnn train {path}) and give the folder of the run"
-                )
             raise InputError(f"{path} doesn't exist; give the folder of a finished run or its {WEIGHTS}")
         return path, result
     if result is None:
@@ -205,10 +210,3 @@ def find_weights(path: Path) -> tuple[Path, Result | None]:
     if not result.finished:
         raise InputError(f"{path} holds no weights: the run {result.status}")
     return folder / WEIGHTS, result
-
-
-def _is_network(name: str) -> bool:
-    try:
-        return find_original(name) is not None or bool(parse(name))
-    except InputError:
-        return False

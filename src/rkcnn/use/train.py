@@ -22,6 +22,7 @@ from rkcnn.run.settings import Settings, choose, name_of, size_of
 from rkcnn.run.side_by_side import Execution, Stopped, train_side_by_side
 from rkcnn.use.images import Data, load_images
 from rkcnn.use.load import load
+from rkcnn.use.pretrained.catalogue import locate_weights
 from rkcnn.use.progress import PrintedProgress, clock, count, percent
 
 if TYPE_CHECKING:
@@ -139,8 +140,8 @@ def train(
     epochs, batch, lr, ...
                replace that field of the recipe; `rkcnn.Recipe` lists the fields. Milestones move along with the
                number of epochs unless they are given
-    init_from  a finished run's folder, or its weights.safetensors: start from these weights instead of new ones. The
-               classifier is new where the classes are others
+    init_from  a finished run's folder, its weights.safetensors, or a name in `list_pretrained()`: start from these
+               weights instead of new ones. The classifier is new where the classes are others
     head_only, weigh_classes
                train the classifier alone, and leave all other weights as `init_from` has them; weigh each image by
                1 / (images of its class), for classes of unequal size
@@ -178,7 +179,7 @@ def train(
     flags = {"head_only": head_only or None, "weigh_classes": weigh_classes or None}
     changes = {"epochs": epochs, "batch": batch, "lr": lr, **flags, **recipe_fields}
     given = check_changes({name: value for name, value in changes.items() if value is not None})
-    start = Path(init_from) if init_from is not None else None
+    start = locate_weights(init_from) if init_from is not None else None
     size = size if size is not None else size_of(start, data)
     training, test = load_images(
         data, size=size, split=split, skip_bad=skip_bad, keys=keys, channels=channels, progress=progress
