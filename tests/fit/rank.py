@@ -59,14 +59,16 @@ def gradients(spec: str, ranks: Ranks) -> dict[str, Tensor]:
     return found
 
 
-def train(spec: str, out: str | Path, checkpoint_interval: float = 60.0, device: str = "cpu") -> Result:
+def train(
+    spec: str, out: str | Path, checkpoint_interval: float = 60.0, device: str = "cpu", engine: str = "auto"
+) -> Result:
     """A run on the first digits, to its end."""
     load = rkcnn.run.train.load_data_set  # type: ignore[attr-defined]
     fixed = digits(IMAGES[spec.partition("-")[0]]), replace(digits(20), part="test")
     rkcnn.run.train.load_data_set = lambda *_: fixed  # type: ignore[attr-defined]
     try:
         return rkcnn.run.train.train(
-            spec, recipe=RECIPE, device=device, out=out, checkpoint_interval=checkpoint_interval
+            spec, recipe=RECIPE, device=device, engine=engine, out=out, checkpoint_interval=checkpoint_interval
         )[0]
     finally:
         rkcnn.run.train.load_data_set = load  # type: ignore[attr-defined]

@@ -199,9 +199,15 @@ def test_lower_precision_stays_close(precision: str) -> None:
 
 
 @gpu
-def test_auto_is_a_graph_and_says_why_not() -> None:
+def test_auto_is_fused_or_a_graph_and_says_why_not() -> None:
     cuda()
-    assert start_engine("auto", on_gpu("RKCNN-R-2@k=4")).kind == "graph"
+    for network, precision, kind in (
+        ("RKCNN-R-2@k=4", "bf16", "fused"),
+        ("RKCNN-R-2@k=4", "fp32", "graph"),
+        ("ResNet@k=4", "bf16", "graph"),
+    ):
+        engine = start_engine("auto", on_gpu(network, precision=precision))
+        assert (engine.kind, engine.note) == (kind, "")
     engine = start_engine("auto", on_gpu("ODENet-abm@k=4"))
     assert engine.kind == "eager"
     assert "depends on the data" in engine.note

@@ -229,7 +229,7 @@ def test_a_group_of_one_rank_trains_as_a_process_alone_does(
         train(spec, tmp_path / "group", device=device)
     finally:
         dist.destroy_process_group()
-    train(spec, tmp_path / "alone", device=device)
+    train(spec, tmp_path / "alone", device=device, engine="eager")  # as several ranks are
     found, expected = (
         load_file(only_result(tmp_path / name, spec) / "weights.safetensors") for name in ("group", "alone")
     )

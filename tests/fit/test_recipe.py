@@ -178,7 +178,8 @@ def test_every_field_can_be_overridden() -> None:
         (
             "",
             {},
-            "recipes are paper-mnist, paper-cifar, paper-svhn, mini, fast-mnist, fast-cifar, fast-svhn, own, smoke",
+            "recipes are paper-mnist, paper-cifar, paper-svhn, mini, fast-mnist, fast-cifar, fast-svhn, best-cifar, "
+            "own, smoke",
         ),
         ("mini", {"epoch": "3"}, "a recipe has no field 'epoch' (did you mean epochs?)"),
         ("mini", {"name": "x"}, "no field 'name'"),

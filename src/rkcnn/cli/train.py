@@ -60,8 +60,8 @@ def train(
     data
         A name of `rkcnn data list`, or your own images: folder:PATH or npz:PATH.
     recipe
-        How to train: mini, paper-mnist, paper-cifar, paper-svhn, fast-mnist, fast-cifar, fast-svhn, own or smoke. By
-        default the fast recipe of the data set, mini for mnist-mini, and own for your own images.
+        How to train: mini, paper-mnist, paper-cifar, paper-svhn, fast-mnist, fast-cifar, fast-svhn, best-cifar, own
+        or smoke. By default the fast recipe of the data set, mini for mnist-mini, and own for your own images.
     epochs
         How often every training image is used, instead of the recipe's number; its milestones move along.
     batch
@@ -91,8 +91,8 @@ def train(
     device
         cpu, cuda, cuda:N, or auto: a GPU if there is one.
     engine
-        How steps are executed: eager, compile, graph, fused (RKCNN in bf16), or auto: the fastest of the
-        first three that can run this network here.
+        How steps are executed: eager, compile, graph, fused (RKCNN in bf16), or auto: the fastest
+        that can run this network here.
     out
         The folder in which runs are kept.
     again

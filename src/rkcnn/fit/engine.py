@@ -142,11 +142,12 @@ def check_engine(kind: str) -> None:
 def start_engine(kind: str, trainer: Trainer) -> Engine:
     """Return the engine asked for or, with a note that gives the reason, the fastest that can run this trainer."""
     check_engine(kind)
+    asked, notes = kind, []
     if kind == "auto":
-        kind = "graph" if trainer.device.type == "cuda" else "eager"
-    notes = []
+        kind = "fused" if trainer.device.type == "cuda" else "eager"
     if kind == "fused" and (reason := _fuse(trainer)):
-        notes.append(f"no fused kernels: {reason}")
+        if asked == "fused":
+            notes.append(f"no fused kernels: {reason}")
         kind = "graph"
     if kind == "graph" and (reason := _why_no_graph(trainer)):
         notes.append(f"no CUDA graph: {reason}")

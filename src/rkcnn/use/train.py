@@ -134,8 +134,9 @@ def train(
                for your own images one that is chosen by their size and number (docs/own-images.md)
     data       a name, "folder:PATH", "npz:PATH", arrays ((x_train, y_train), (x_test, y_test)), or (x, y) with `split`,
                or two `Images`; see `rkcnn.load_images`
-    recipe     how it is trained: mini, paper-mnist, paper-cifar, paper-svhn, fast-mnist, fast-cifar, fast-svhn, own,
-               smoke, or a `Recipe`; without it, a short recipe for the data set, and own for your own images
+    recipe     how it is trained: mini, paper-mnist, paper-cifar, paper-svhn, fast-mnist, fast-cifar, fast-svhn,
+               best-cifar, own, smoke, or a `Recipe`; without it, a short recipe for the data set, and own for your
+               own images
     seed       of the first weights, the order of the images and their augmentation
     epochs, batch, lr, ...
                replace that field of the recipe; `rkcnn.Recipe` lists the fields. Milestones move along with the
@@ -149,8 +150,8 @@ def train(
                how your own images are read; see `rkcnn.load_images`
     validation hold out so many training images and measure errors on them; the test images are then not used
     device     cpu, cuda, cuda:N, or auto: a GPU if there is one
-    engine     how steps are run: eager, compile, graph, fused (RKCNN in bf16), or auto: the fastest of the
-               first three that can run this network here
+    engine     how steps are run: eager, compile, graph, fused (RKCNN in bf16), or auto: fused or a graph on a GPU,
+               eager elsewhere
     again      repeat a run that is finished already
     progress   print a line for each epoch
     observer   is called while the run goes on, instead of printing
