@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from rkcnn.error import InputError
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
+from rkcnn.model.frame import Transition
 from zoo import ZOO
 
 # (network, classes, channels, params, FLOPs in the paper's convention): oracles.json, exact integers. Where the
@@ -229,3 +230,14 @@ def test_costs_do_not_depend_on_who_asks() -> None:
     with torch.inference_mode():
         assert cost(network, 28) == expected
     assert cost(network.double().requires_grad_(False), 28) == expected
+
+
+def test_a_network_costs_the_same_however_its_transitions_are_run() -> None:
+    """The fused engine pools before a transition's 1x1 convolution; a record still counts the network as defined."""
+    network = create_model("RKCNN-I-2_2_2@k=26_28_28", classes=10, channels=3)
+    plain = cost(network)
+    for module in network.modules():
+        if isinstance(module, Transition):
+            module.pools_first = module.evaluates_fused = True
+    assert cost(network) == plain
+    assert all(module.pools_first for module in network.modules() if isinstance(module, Transition)), "unchanged"

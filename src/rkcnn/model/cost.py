@@ -16,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from torch.utils.hooks import RemovableHandle
 
 from rkcnn.error import InputError
-from rkcnn.model.frame import Readout
+from rkcnn.model.frame import Readout, Transition
 from rkcnn.model.limits import check_activations
 from rkcnn.model.period import PaperSolveCost, Period
 
@@ -58,6 +58,9 @@ def cost(network: nn.Module, size: int | tuple[int, int] | None = None) -> Cost:
         )
     image = meta_image(network, size)
     copied = copy.deepcopy(network).to("meta", torch.float32).train().requires_grad_()
+    for module in copied.modules():
+        if isinstance(module, Transition):
+            module.pools_first = False  # as the network is defined, whichever engine runs it
     flops, paper, saved = FlopCounterMode(display=False), PaperCounter(), SavedTensors(copied)
     with count_solves_as_paper(copied, paper), saved, flops, paper, FewerOperations():
         copied(image)
