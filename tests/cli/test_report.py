@@ -158,13 +158,14 @@ def test_the_readmes_results(rkcnn: Run, tmp_path: Path) -> None:
     assert code == 0
     assert out.splitlines() == [
         f"written   {picture}",
+        f"written   {tmp_path / 'docs' / 'results-mnist-paper.svg'}",
         f"written   {page}",
         f"written   {readme}, from {tmp_path / 'results'}",
     ]
     assert "## The paper's claims" in page.read_text(encoding="utf-8")
-    assert b"pre-act ResNet (bottleneck)" in picture.read_bytes()
+    assert b"ResNet (bottleneck)" in picture.read_bytes()
     text = readme.read_text(encoding="utf-8")
-    assert text.startswith(f"# It\n{RESULTS[0]}\n24 runs of 5 of the 19 networks")
+    assert text.startswith(f"# It\n{RESULTS[0]}\nTest errors in percent after the last epoch")
     assert text.endswith(f"\n{RESULTS[1]}\nmore")
 
 

@@ -1,4 +1,4 @@
-"""The published results: the README's short part and docs/results.md, from records."""
+"""docs/results.md, from records."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 from report.records import ERRORS, put_records
-from rkcnn.record.tables import TABLES
+from rkcnn.report.published import NO_RUNS, report_published
 from rkcnn.report.results import read_records
-from rkcnn.report.results_page import FIGURE, NO_RUNS, WRITTEN, report_published, write_readme_part, write_results_page
+from rkcnn.report.results_page import WRITTEN, write_results_page
 from rkcnn.report.statistics import Sample, welch_from_samples
 
 
@@ -20,19 +20,19 @@ def page(folder: Path) -> str:
     return write_results_page(report_published(records), records)
 
 
-def readme(folder: Path) -> str:
-    return write_readme_part(report_published(read_records(folder)[0]))
-
-
 def test_a_table_what_it_shows_and_what_it_cant(tmp_path: Path) -> None:
     put_records(tmp_path, params=52_234, machine={"gpu": "NVIDIA H200"})
     text = page(tmp_path)
     assert text.startswith(
-        f"{WRITTEN}\n\n# Results\n\n24 runs of 5 of the 19 networks of the MNIST table by the paper's recipe (160 "
-        "epochs), on NVIDIA H200."
+        f"{WRITTEN}\n\n# Results\n\nTest errors in percent after the last epoch, mean ± standard deviation over seeds; "
+        "nothing was chosen on the test set. 24 runs on NVIDIA H200: MNIST by the paper's recipe (160 epochs), 5 seeds."
     )
+    assert "24 runs of 5 of the 19 networks of the paper's table, by the paper's recipe (160 epochs)." in text
     assert "| pre-act ResNet | 52,234 | 0.33 (0.372 ± 0.031) |" in text
-    assert "(an inference: the paper doesn't say, and its public training code, which does so, is for CIFAR" in text
+    assert (
+        "is known by inference (the paper doesn't say, and its public training code, which does so, is for CIFAR"
+        in text
+    )
     assert "our means are +0.004 to +0.028 points from the paper's over 5 networks. By Welch's test" in text
     assert "with Holm's correction, none of them separates. The 95 % intervals are within -0." in text
     assert "without any step" not in text, "Identity was not run, so there is nothing to explain"
@@ -41,7 +41,7 @@ def test_a_table_what_it_shows_and_what_it_cant(tmp_path: Path) -> None:
         "pre-act ResNet (+0.050, +0.015 to +0.084)\n"
         "  - not separable: RKCNN-E-2 k=32 (+0.036, -0.001 to +0.072), RKCNN-I-2 k=32 (-0.002, -0.036 to +0.031)\n"
     ) in text
-    assert "![Differences of error from RKCNN-R-2 k=32, with their intervals](results.svg)" in text
+    assert "![Differences of error from RKCNN-R-2 k=32, with their intervals](results-mnist-paper.svg)" in text
     assert "Not run yet: RKNN (4th-order ERK)" in text
     assert "| RKCNN-E errs more than -I and -R, everywhere | undecided (2 of 8 comparisons: 1 as claimed, 1" in text
     assert "1 undecided) | undecided (6 as claimed, 2 undecided) |\n" in text
@@ -60,41 +60,11 @@ def test_claims_come_first(tmp_path: Path) -> None:
     assert heads == [
         "# Results",
         "## The paper's claims",
-        "## Errors on MNIST",
+        "## MNIST by the paper's recipe",
         "### What the runs show",
         "### What they can't show",
         "## Code and machines",
     ]
-
-
-def test_the_readme_has_ten_rows_a_figure_and_three_bullets(tmp_path: Path) -> None:
-    errors = {spec: (0.004 + 0.0001 * i, 0.0041 + 0.0001 * i) for i, spec in enumerate(TABLES["mnist"].specs)}
-    put_records(tmp_path, errors)
-    lines = readme(tmp_path).splitlines()
-    rows = [line for line in lines if line.startswith("| ")][1:]
-    assert len(rows) == 10
-    assert all(any(line.startswith(f"| {name} |") for line in rows) for name in ("RKCNN-R-2 k=32", "Identity@k=32"))
-    assert [line.partition("](")[2] for line in lines if line.startswith("!")] == ["docs/results.svg)"]
-    assert sum(line.startswith("- ") for line in lines) == 3
-    assert lines[-1] == (
-        "All comparisons, the other 9 networks and the paper's claims with our verdicts are in "
-        "[docs/results.md](docs/results.md)."
-    )
-    assert page(tmp_path).count("\n| RKCNN-I-2 k=20 |") == 1
-
-
-def test_the_bullets(tmp_path: Path) -> None:
-    put_records(tmp_path)
-    against_paper, among, limits = (line for line in readme(tmp_path).splitlines() if line.startswith("- "))
-    assert against_paper == (
-        "- At best epochs our means are +0.004 to +0.028 points from the paper's over 5 networks; Welch's test with "
-        "Holm's correction separates none of them."
-    )
-    assert among == (
-        "- After the last epoch, of 4 networks 2 (pre-act ResNet (bottleneck), pre-act ResNet) err more than RKCNN-R-2 "
-        "k=32 and none less; 2 can't be told from it with so few seeds."
-    )
-    assert limits.startswith("- A difference of two networks has a standard error of up to ±0.094 points")
 
 
 def test_what_the_records_note_is_shown_once_for_all_rows_that_have_it(tmp_path: Path) -> None:
@@ -103,8 +73,6 @@ def test_what_the_records_note_is_shown_once_for_all_rows_that_have_it(tmp_path:
     put_records(tmp_path, {"CliqueNet-2@k=32": (0.004,)}, notes=(about_run, about_record))
     put_records(tmp_path, {"ResNet@k=32": (0.004,)}, notes=(about_record,))
     noted = f"CliqueNet (T = 2): {about_run}"
-    assert f"\n\n{noted}\n\n" in readme(tmp_path)
-    assert about_record not in readme(tmp_path)
     assert f"\n- {noted}\n" in page(tmp_path)
     assert f"\n- pre-act ResNet, CliqueNet (T = 2): {about_record}\n" in page(tmp_path)
 
@@ -114,14 +82,10 @@ def test_no_runs_are_said_in_a_sentence(tmp_path: Path) -> None:
     put_records(tmp_path, {"ResNet@k=32": (0.01,)}, preset="fast")
     others = "Also in `results/`: fast-mnist in fp32, 1 of 95 runs, not the paper's recipe (`rkcnn report mnist"
     assert f"{NO_RUNS}\n\n{others}" in page(tmp_path)
-    found = report_published(read_records(tmp_path)[0])
-    assert found.tables[0].figure(FIGURE) is None
-    assert write_readme_part(found) == NO_RUNS
 
 
 def test_runs_without_anything_to_compare(tmp_path: Path) -> None:
-    put_records(tmp_path, {"ResNet@k=32": (0.004,)})
-    assert "- 1 run of 1 of 19 networks; nothing to compare yet:" in readme(tmp_path)
+    put_records(tmp_path, {"ResNet@k=32": (0.004,), "DenseNet-2@k=32": (0.004,)})
     assert "- No comparison: RKCNN-R-2 k=32 and another row need two finished runs each" in page(tmp_path)
 
 
@@ -163,3 +127,22 @@ def test_what_is_left_of_diverged_runs_is_not_set_against_the_paper(tmp_path: Pa
     text = page(tmp_path)
     assert "over 1 network." in text
     assert "1 of 3 runs of pre-act ResNet diverged. The surviving runs are a biased sample, so this row is not" in text
+
+
+def test_each_data_set_has_its_section_and_each_recipe_its_verdicts(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    colour = {"ResNet@k=120_120_120": (0.07, 0.071), "RKCNN-I-2_2_2@k=120": (0.058, 0.0581, None)}
+    put_records(tmp_path, colour, "cifar10", "fast")
+    text = page(tmp_path)
+    assert [line for line in text.splitlines() if line.startswith("## ")] == [
+        "## The paper's claims",
+        "## MNIST by the paper's recipe",
+        "## CIFAR-10 by `fast-cifar`",
+        "## Code and machines",
+    ]
+    claims = "| claim | our runs by the paper's recipe | our runs by the fast recipes | the paper's own numbers |"
+    assert claims in text
+    assert "by `fast-cifar` (40 epochs; the paper has 300). The paper's errors are for orientation" in text
+    assert "| FAST RKCNN-I-2_2_2 k=120 |" in text
+    assert "1 of 3 runs of RKCNN-I-2_2_2 k=120 diverged" in text
+    assert "group norm" not in text.partition("## CIFAR-10")[2], "which is said of MNIST alone"

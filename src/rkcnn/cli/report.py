@@ -45,7 +45,7 @@ def report(
         fp32, tf32 or bf16: the runs that were trained in it; by default in that of the preset's recipe. Never mixed.
     readme
         Write the published results instead: the part of this README between its markers, and beside it
-        docs/results.md and docs/results.svg.
+        docs/results.md with its pictures.
     """
     if readme is not None:
         _write_readme(readme, from_ or Path("results"), (table, output, preset, precision))
@@ -118,15 +118,16 @@ def _find_tables(
 
 
 def _write_readme(readme: Path, folder: Path, others: tuple[object, ...]) -> None:
-    """Write the README's results, docs/results.md and docs/results.svg from published records; `others` must be None.
+    """Write the README's results, docs/results.md and its pictures from published records; `others` must be None.
 
     They are the other options of the command.
     """
     from rkcnn.disk import write_atomically, writing_to
     from rkcnn.report.figures.style import render
+    from rkcnn.report.published import PAGE, draw_pictures, report_published, write_readme_part
     from rkcnn.report.readme import RESULTS, check_markers, write_between
     from rkcnn.report.results import find_conflicts, read_records
-    from rkcnn.report.results_page import FIGURE, PAGE, PICTURE, report_published, write_readme_part, write_results_page
+    from rkcnn.report.results_page import write_results_page
 
     if any(option is not None for option in others):
         raise InputError("--readme given with a table, -o, --preset or --precision; use it alone, or with --from")
@@ -138,12 +139,12 @@ def _write_readme(readme: Path, folder: Path, others: tuple[object, ...]) -> Non
         print_error(str(trouble))
     found = report_published(records)
     part, page = write_readme_part(found), write_results_page(found, records)
-    figure = found.tables[0].figure(FIGURE)
+    pictures = draw_pictures(found)
     with writing_to((readme.parent / PAGE).parent, "name a README whose folder can be written"):
         (readme.parent / PAGE).parent.mkdir(exist_ok=True)
-    if figure is not None:
-        write_atomically(readme.parent / PICTURE, render(figure, "svg"))
-        print_line(f"written   {readme.parent / PICTURE}")
+    for path, figure in pictures.items():
+        write_atomically(readme.parent / path, render(figure, "svg"))
+        print_line(f"written   {readme.parent / path}")
     write_atomically(readme.parent / PAGE, page.encode())
     print_line(f"written   {readme.parent / PAGE}")
     write_between(readme, RESULTS, part)

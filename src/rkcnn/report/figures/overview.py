@@ -1,0 +1,100 @@
+"""Every run of several tables in one figure: a panel for each data set, and a line for each kind of network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
+
+from rkcnn.model.drawing import BLACK, GREY
+from rkcnn.report.figures.style import FEWEST, look_of, scale_log
+from rkcnn.report.results import ResultTable, Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LABELS = 1.5  # inches, for the names of the networks
+WIDE = 2.6  # inches of a panel
+HIGH = 0.27  # inches of a line
+SPREAD = 0.3  # of a line, over which the seeds of a network are spread, so that equal errors can be told apart
+
+
+class Panel(NamedTuple):
+    """A data set of the figure; a network that was not run there has no row."""
+
+    title: str
+    results: ResultTable
+    rows: tuple[tuple[str, Row | None], ...]  # by the name of the line
+
+
+def draw_overview(panels: Sequence[Panel]) -> Figure | None:
+    """Draw the last-epoch error of every run, its mean, and the paper's mean; None with fewer than three networks.
+
+    The panels share their lines, the first on top, and each has a logarithmic axis of its own: the network without any
+    step errs several times as much as the others. A dot is a run, and a bar the mean of a network's runs. A hollow
+    diamond is the mean that the paper prints, at best epochs, where the paper's recipe was used. Of a network that lost
+    runs to divergence the others are a biased sample, and are not drawn.
+    """
+    from matplotlib.figure import Figure
+
+    names = [name for name, _ in panels[0].rows if any(_drawn(panel, name) for panel in panels)] if panels else []
+    shown = [panel for panel in panels if any(_drawn(panel, name) for name in names)]
+    if len(names) < FEWEST:
+        return None
+    figure = Figure(figsize=(LABELS + WIDE * len(shown), 1.3 + HIGH * len(names)), layout="constrained")
+    columns = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+    for panel, axes in zip(shown, columns, strict=True):
+        _draw_panel(axes, panel, names)
+    columns[0].set_yticks(range(len(names)), names, fontsize=9, parse_math=False)
+    columns[0].set_ylim(len(names) - 0.4, -0.6)
+    columns[0].plot([], [], "o", color=GREY, markersize=4, alpha=0.7, label="a run, after its last epoch")
+    columns[0].plot([], [], "|", color=BLACK, markersize=11, markeredgewidth=1.6, label="mean of the runs")
+    if any(panel.results.way == "paper" for panel in shown):
+        label = "the paper's mean, at best epochs"
+        columns[0].plot([], [], "D", color=GREY, fillstyle="none", markersize=5, linestyle="none", label=label)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    return figure
+
+
+def _drawn(panel: Panel, name: str) -> Row | None:
+    """Return the row of a network if all its runs ended."""
+    row = dict(panel.rows).get(name)
+    return row if row is not None and row.all_finished else None
+
+
+def _draw_panel(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
+    axes.set_title(panel.title, fontsize=10, parse_math=False)
+    recipe = panel.results.recipe
+    axes.set_xlabel(f"test error, %\n{recipe.name}, {recipe.epochs} epochs", fontsize=9, parse_math=False)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="x", labelsize=8)
+    axes.grid(alpha=0.25, linewidth=0.6)
+    values = []
+    for y, name in enumerate(names):
+        row = _drawn(panel, name)
+        if row is None:
+            axes.annotate(
+                "not run yet",
+                (0.5, y),
+                xycoords=("axes fraction", "data"),
+                fontsize=7,
+                color=GREY,
+                ha="center",
+                va="center",
+            )
+            continue
+        errors = [100 * error for error in row.errors]
+        middle = (len(errors) - 1) / 2
+        places = [y + SPREAD * (i - middle) / max(1, len(errors) - 1) for i in range(len(errors))]
+        look = look_of(row.family)
+        axes.plot(errors, places, "o", color=look.colour, markersize=4, markeredgewidth=0, alpha=0.7)
+        axes.plot(fmean(errors), y, "|", color=BLACK, markersize=11, markeredgewidth=1.6)
+        values += errors
+        if panel.results.compares_with_paper(row) and row.printed_mean is not None:
+            printed = 100 * row.printed_mean
+            axes.plot(printed, y, "D", color=look.colour, fillstyle="none", markersize=5)
+            values.append(printed)
+    if min(values) > 0:
+        scale_log(axes, "x", values)

@@ -1,0 +1,251 @@
+"""The published results: which runs the README and docs/ show of each data set, and the README's part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rkcnn.escape import escape_markdown
+from rkcnn.record.tables import TABLES, Table
+from rkcnn.report.figures.overview import Panel, draw_overview
+from rkcnn.report.footnotes import note_norms, note_records
+from rkcnn.report.report import Report, TableReport, build_report
+from rkcnn.report.results import CORRECTED, Records, ResultTable, Row, build_result_table, find_precisions
+from rkcnn.report.sentences import count, count_outcomes, find_agreement, percent, signed
+from rkcnn.report.tables.cells import write_sample
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from rkcnn.record.memory import Memory
+
+TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "svhn": "SVHN"}
+"""The tables that are published, by the names of their data sets."""
+PAGE = Path("docs/results.md")  # from where the README lies
+PICTURE = Path("docs/results.svg")
+FOREST = "forest"
+NO_RUNS = "No data set of the paper has runs of two networks or more yet."
+FEWEST = 2  # networks with results of a table that is shown
+
+SHOWN: dict[str, tuple[str, str]] = {
+    "ResNet (bottleneck)": ("ResNet-bottleneck@k=32", "ResNet-bottleneck@k=120_120_120"),
+    "ResNet": ("ResNet@k=32", "ResNet@k=120_120_120"),
+    "RKNN (RK4)": ("RKNN-rk4_38@k=32", "RKNN-rk4_38@k=120_120_120"),
+    "RK-Net (RK4)": ("RKNet-rk4_38@k=32", "RKNet-rk4_38@k=120_120_120"),
+    "RK-Net (implicit)": ("RKNet-radau3@k=32", "RKNet-radau3@k=120_120_120"),
+    "ODE-Net (explicit)": ("ODENet-ab@k=32", "ODENet-ab@k=120_120_120"),
+    "ODE-Net (implicit)": ("ODENet-abm@k=32", "ODENet-abm@k=120_120_120"),
+    "DenseNet": ("DenseNet-2@k=32", "DenseNet-2_2_2@k=120"),
+    "CliqueNet": ("CliqueNet-2@k=32", "CliqueNet-2_2_2@k=120"),
+    "RKCNN-E": ("RKCNN-E-2@k=32", "RKCNN-E-2_2_2@k=120"),
+    "RKCNN-I": ("RKCNN-I-2@k=32", "RKCNN-I-2_2_2@k=120"),
+    "RKCNN-R": ("RKCNN-R-2@k=32", "RKCNN-R-2_2_2@k=120"),
+    "Identity": ("Identity@k=32", "Identity@k=120_120_120"),
+}
+"""The README's rows: a name, and the network on MNIST and on the sets of colour images."""
+
+
+def report_published(records: Records, memories: Sequence[Memory] = ()) -> Report:
+    """Build the report that the README and docs/ show.
+
+    Of each data set it has the recipe with the most networks, the paper's own if that has as many; then what else was
+    trained by the paper's recipe. Each has at least FEWEST networks, and no two are mixed.
+    """
+    return build_report([each for name in TITLES for each in _choose(TABLES[name], records, memories)], records)
+
+
+def _choose(table: Table, records: Records, memories: Sequence[Memory]) -> list[ResultTable]:
+    ways = [
+        (preset, precision) for preset in ("paper", "fast") for precision in find_precisions(table, records, preset)
+    ]
+    built = [build_result_table(table, records, preset, memories, precision) for preset, precision in ways]
+    found = sorted((each for each in built if count_networks(each) >= FEWEST), key=count_networks, reverse=True)
+    return [each for i, each in enumerate(found) if i == 0 or each.preset == "paper"]
+
+
+def count_networks(results: ResultTable) -> int:
+    """Return how many networks of a table have runs that ended."""
+    return sum(bool(row.results or row.diverged) for row in results.rows)
+
+
+def choose_headlines(report: Report) -> dict[str, TableReport]:
+    """Return the table of each data set that the README shows, by the set's title."""
+    first: dict[str, TableReport] = {}
+    for part in report.tables:
+        first.setdefault(TITLES[part.name], part)
+    return first
+
+
+def say_recipe(results: ResultTable) -> str:
+    """Say by which recipe a table was trained, and for how long."""
+    recipe, precision = results.recipe, f" in {results.other_precision}" * bool(results.other_precision)
+    if results.preset == "paper":
+        return f"the paper's recipe{precision} ({recipe.epochs} epochs)"
+    assert results.table is not None
+    return (
+        f"`{recipe.name}`{precision} ({recipe.epochs} epochs; the paper has {results.table.recipe_at('paper').epochs})"
+    )
+
+
+def picture_of(part: TableReport) -> Path:
+    """Return where the forest plot of a table lies, from where the README lies."""
+    return PICTURE.with_stem(f"{PICTURE.stem}-{part.name}-{part.results.way.replace(' in ', '-')}")
+
+
+def draw_pictures(report: Report) -> dict[Path, Figure]:
+    """Return every picture of the published results, by its path from where the README lies."""
+    forests = {picture_of(part): part.figure(FOREST) for part in report.tables}
+    overview = draw_overview(_make_panels(choose_headlines(report)))
+    return {path: figure for path, figure in {PICTURE: overview, **forests}.items() if figure is not None}
+
+
+def write_readme_part(report: Report) -> str:
+    """Return the README's results: a table and a picture over all data sets, what they show, and links to the rest."""
+    headlines = choose_headlines(report)
+    if not headlines:
+        return NO_RUNS
+    bullets = [*_say_agreements(headlines), *_say_outcomes(headlines), *_say_limits(headlines)]
+    lines = [introduce(headlines), _write_table(headlines), *_list_notes(headlines)]
+    if draw_overview(_make_panels(headlines)) is not None:
+        lines.append(f"![The errors of every run, by network and data set]({PICTURE.as_posix()})")
+    lines.append("\n".join(f"- {line}" for line in bullets))
+    page = f"[{PAGE.as_posix()}]({PAGE.as_posix()})"
+    lines.append(f"All networks, comparisons and the paper's claims with our verdicts are in {page}.")
+    return "\n\n".join(lines)
+
+
+def introduce(headlines: dict[str, TableReport]) -> str:
+    """Say what the errors are, and how each data set was trained."""
+    ended = [result for part in headlines.values() for row in part.results.rows for result in row.results]
+    machines = sorted({escape_markdown(result.machine.get("gpu") or "CPUs") for result in ended})
+    runs = sum(part.results.runs for part in headlines.values())
+    trained = "; ".join(
+        f"{title} by {say_recipe(part.results)}, {part.results.table.seeds} seeds"
+        for title, part in headlines.items()
+        if part.results.table
+    )
+    missing = [title for title in TITLES.values() if title not in headlines]
+    absent = f" Not run yet: {' and '.join(missing)}." if missing else ""
+    best = ""
+    if any(part.results.way == "paper" for part in headlines.values()):
+        best = (
+            " Best epochs are chosen on the test set, as the paper counts: the mean over runs, ours beside the paper's."
+        )
+    return (
+        f"Test errors in percent after the last epoch, mean ± standard deviation over seeds; nothing was chosen on the "
+        f"test set. {count(runs, 'run')} on {', '.join(machines)}: {trained}.{absent}{best}"
+    )
+
+
+def _make_panels(headlines: dict[str, TableReport]) -> list[Panel]:
+    return [
+        Panel(title, part.results, tuple((name, _find(part, specs)) for name, specs in SHOWN.items()))
+        for title, part in headlines.items()
+    ]
+
+
+def _find(part: TableReport, specs: tuple[str, str]) -> Row | None:
+    """Return the row of one of these networks, if it has runs that ended."""
+    rows = (row for row in part.results.rows if row.network in specs)
+    return next((row for row in rows if row.results or row.diverged), None)
+
+
+def _write_table(headlines: dict[str, TableReport]) -> str:
+    """Return the README's table: a row for each kind of network, and a column or two for each data set."""
+    costs = {title: headlines[title] for title in ("MNIST", "CIFAR-10") if title in headlines}
+    heads = ["network", *(f"parameters, {title}" for title in costs)]
+    for title, part in headlines.items():
+        heads.append(f"{title}, last epoch")
+        if part.results.way == "paper":
+            heads.append(f"{title}, best epochs: ours, paper's")
+    lines = [f"| {' | '.join(heads)} |", f"|---|{'|'.join('--:' for _ in heads[1:])}|"]
+    for name, specs in SHOWN.items():
+        found = {title: (part, _find(part, specs)) for title, part in headlines.items()}
+        if not any(row for _, row in found.values()):
+            continue
+        params = [found[title][1] for title in costs]
+        cells = [name, *(f"{row.params:,}" if row and row.params else "-" for row in params)]
+        for part, row in found.values():
+            cells += _write_errors(part.results, row)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _write_errors(results: ResultTable, row: Row | None) -> Iterator[str]:
+    """Yield the cells of one data set: the last epoch and, where the paper's recipe was used, best epochs."""
+    digits, seeds = results.decimals, results.table.seeds if results.table else 0
+    if row is None or row.last is None:
+        yield "-" if row is None else "diverged"
+    else:
+        lost = f", {len(row.diverged)} diverged" if row.diverged else ""
+        number = f" (n = {row.last.n}{lost})" if row.last.n != seeds or lost else ""
+        yield write_sample(row.last, digits).replace("±", " ± ") + number
+    if results.way == "paper":
+        printed = row.printed_mean if row else None
+        ours, theirs = (
+            "-" if mean is None else percent(mean, digits)
+            for mean in (row.best.mean if row and row.best else None, printed)
+        )
+        yield f"{ours}, {theirs}"
+
+
+def _list_notes(headlines: dict[str, TableReport]) -> list[str]:
+    """Return what the records of the tables note about their errors."""
+    notes = (note for part in headlines.values() for note in note_records(part.results))
+    return [escape_markdown(note) for note in notes if CORRECTED not in note]
+
+
+def _say_agreements(headlines: dict[str, TableReport]) -> Iterator[str]:
+    """Yield how far the errors of each data set are from the paper's, where its recipe was used."""
+    for title, part in headlines.items():
+        agreement, digits = find_agreement(part.results), part.results.decimals
+        if agreement:
+            low, high = (signed(value, digits) for value in agreement.differences)
+            apart = ", ".join(row.label for row, _ in agreement.apart) or "none of them"
+            yield (
+                f"{title}, against the paper: at best epochs our means are {low} to {high} points from the paper's "
+                f"over {count(agreement.tested, 'network')}; Welch's test with Holm's correction separates {apart}."
+            )
+
+
+def _say_outcomes(headlines: dict[str, TableReport]) -> Iterator[str]:
+    """Yield which networks of each data set err more or less than its reference."""
+    for title, part in headlines.items():
+        if not part.comparisons:
+            yield f"{title}: {part.coverage}"
+            continue
+        more, less, level = count_outcomes(part.comparisons)
+        outcomes = (
+            _say_outcome(part, more, "err more", True),
+            _say_outcome(part, less, "err less", False),
+            f"{level} can't be told from it with so few seeds" * bool(level),
+        )
+        others = count(len(part.comparisons), "other network")
+        reference = part.comparisons[0].reference.label
+        yield f"{title}: of {others} beside {reference}, {'; '.join(filter(None, outcomes))}."
+
+
+def _say_outcome(part: TableReport, number: int, outcome: str, worse: bool) -> str:
+    """Write `2 err more (ResNet, RKNN)`, or `none errs more`."""
+    if not number:
+        return f"none {outcome.replace('err', 'errs')}"
+    if number == len(part.comparisons):
+        return f"all {outcome}"
+    named = [each.row.label for each in part.comparisons if each.separable and (each.difference.value > 0) == worse]
+    return f"{number} {outcome if number > 1 else outcome.replace('err', 'errs')} ({', '.join(named)})"
+
+
+def _say_limits(headlines: dict[str, TableReport]) -> Iterator[str]:
+    """Yield how much of a difference the draw of the test images alone may make."""
+    errors: dict[str, Sequence[float]] = {
+        title: [each.sampling.se for each in part.comparisons if each.sampling] for title, part in headlines.items()
+    }
+    known = [f"±{percent(max(found), 2)} points on {title}" for title, found in errors.items() if found]
+    if known:
+        norms = any(any(note_norms(part.results)) for part in headlines.values())
+        and_norms = "; and on MNIST RKCNN, DenseNet and CliqueNet use batch norm where the others use group norm"
+        yield (
+            f"The draw of the test images alone gives a difference of two networks a standard error of up to "
+            f"{' and '.join(known)}, so a small one may reverse on another test set{and_norms * norms}."
+        )
