@@ -98,6 +98,14 @@ def test_the_recipe_with_the_most_networks_is_shown_and_none_are_mixed(tmp_path:
     assert "by `fast-cifar` (40 epochs" in readme(tmp_path)
 
 
+def test_another_recipe_is_shown_if_it_has_other_networks(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    put_records(tmp_path, {"ResNet@k=32": (0.005,), "RKCNN-R-2@k=32": (0.005,)}, "mnist", "fast")
+    assert [part.results.way for part in published(tmp_path).tables] == ["paper"]
+    put_records(tmp_path, {"ODENet-abm@k=32": (0.005,)}, "mnist", "fast")
+    assert [part.results.way for part in published(tmp_path).tables] == ["paper", "fast"]
+
+
 def test_what_diverged_is_said(tmp_path: Path) -> None:
     put_records(
         tmp_path, {**COLOUR, "ResNet@k=120_120_120": (None,), "DenseNet-2_2_2@k=120": (0.06, None)}, "cifar10", "fast"

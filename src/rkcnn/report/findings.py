@@ -156,18 +156,18 @@ def write_step(report: Report) -> str:
 
 def write_implicit(report: Report) -> str:
     """Return the table of implicit and refined steps beside explicit ones, and what was not run yet."""
-    rows, absent = [], []
-    for title, part in choose_headlines(report).items():
+    rows = []
+    missing = dict.fromkeys((title, name) for title in choose_headlines(report) for _, name in STEPS)
+    for part in report.tables:
         for names in STEPS:
             one, two = (_find(part, name) for name in names)
             if one and two:
                 errors = (_say_row(part, row) for row in (one, two))
-                rows.append((title, one.label, two.label, *errors, _say_difference(part, two, one)))
-            elif one:
-                absent.append(f"{names[1].rstrip('@-')} on {title}")
+                rows.append((_name(part), one.label, two.label, *errors, _say_difference(part, two, one)))
+                missing.pop((TITLES[part.name], names[1]), None)
+    absent = ", ".join(f"{name.rstrip('@-')} on {title}" for title, name in missing)
     heads = ("trained on", "explicit", "implicit or refined", "explicit, error", "implicit or refined, error")
-    missing = f"\n\nNot run yet: {', '.join(dict.fromkeys(absent))}." if absent else ""
-    return _table((*heads, "difference"), rows) + missing
+    return _table((*heads, "difference"), rows) + f"\n\nNot run yet beside an explicit one: {absent}." * bool(absent)
 
 
 def write_memory(report: Report) -> str:

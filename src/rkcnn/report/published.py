@@ -50,7 +50,8 @@ def report_published(records: Records, memories: Sequence[Memory] = ()) -> Repor
     """Build the report that the README and docs/ show.
 
     Of each data set it has the recipe with the most networks, the paper's own if that has as many; then what else was
-    trained by the paper's recipe. Each has at least FEWEST networks, and no two are mixed.
+    trained by the paper's recipe, or has networks that those before lack. Each has at least FEWEST networks, and no two
+    are mixed.
     """
     return build_report([each for name in TITLES for each in _choose(TABLES[name], records, memories)], records)
 
@@ -60,13 +61,13 @@ def _choose(table: Table, records: Records, memories: Sequence[Memory]) -> list[
         (preset, precision) for preset in ("paper", "fast") for precision in find_precisions(table, records, preset)
     ]
     built = [build_result_table(table, records, preset, memories, precision) for preset, precision in ways]
-    found = sorted((each for each in built if count_networks(each) >= FEWEST), key=count_networks, reverse=True)
-    return [each for i, each in enumerate(found) if i == 0 or each.preset == "paper"]
-
-
-def count_networks(results: ResultTable) -> int:
-    """Return how many networks of a table have runs that ended."""
-    return sum(bool(row.results or row.diverged) for row in results.rows)
+    networks = [{row.network for row in each.rows if row.results or row.diverged} for each in built]
+    chosen, shown = [], set[str]()
+    for each, found in sorted(zip(built, networks, strict=True), key=lambda pair: -len(pair[1])):
+        if len(found) >= FEWEST and (not chosen or each.preset == "paper" or found - shown):
+            chosen.append(each)
+            shown |= found
+    return chosen
 
 
 def choose_headlines(report: Report) -> dict[str, TableReport]:
