@@ -62,7 +62,8 @@ def _choose(table: Table, records: Records, memories: Sequence[Memory]) -> list[
     ]
     built = [build_result_table(table, records, preset, memories, precision) for preset, precision in ways]
     networks = [{row.network for row in each.rows if row.results or row.diverged} for each in built]
-    chosen, shown = [], set[str]()
+    chosen: list[ResultTable] = []
+    shown: set[str] = set()
     for each, found in sorted(zip(built, networks, strict=True), key=lambda pair: -len(pair[1])):
         if len(found) >= FEWEST and (not chosen or each.preset == "paper" or found - shown):
             chosen.append(each)
