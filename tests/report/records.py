@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -59,6 +60,11 @@ def results_of(
 def report_of(folder: Path, table: str = "mnist", preset: str | None = None) -> TableReport:
     """The report on one table of the records below a folder."""
     return build_report([results_of(folder, table, preset)]).tables[0]
+
+
+def words_of(svg: str) -> list[str]:
+    """A picture's text, which holds every number; where it stands may be otherwise in another matplotlib."""
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
 
 
 def _diverged() -> Result:

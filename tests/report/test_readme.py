@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from report.records import words_of
 from rkcnn.error import InputError
 from rkcnn.report.claims.claims import CLAIMS
 from rkcnn.report.figures.style import render
@@ -36,18 +36,13 @@ def test_the_results_are_current() -> None:
     assert {path.name for path in pictures} == {path.name for path in (ROOT / "docs").glob("results*.svg")}, stale
     for path, figure in pictures.items():
         drawn, kept = render(figure, "svg").decode(), (ROOT / path).read_text(encoding="utf-8")
-        assert _words(drawn) == _words(kept), stale
+        assert words_of(drawn) == words_of(kept), stale
 
 
 def test_no_published_cost_differs_from_the_papers_without_an_explanation() -> None:
     for part in report_published(read_records(ROOT / "results")[0]).tables:
         checks = [(check.column, check.counted) for pair in part.checks for check in pair if check.state == "differs"]
         assert checks == [], part.name
-
-
-def _words(svg: str) -> list[str]:
-    """A picture's text, which holds every number; where it stands may be otherwise in another matplotlib."""
-    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
 
 
 def test_the_table_of_misprints_is_current() -> None:

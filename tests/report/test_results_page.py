@@ -25,14 +25,11 @@ def test_a_table_what_it_shows_and_what_it_cant(tmp_path: Path) -> None:
     text = page(tmp_path)
     assert text.startswith(
         f"{WRITTEN}\n\n# Results\n\nTest errors in percent after the last epoch, mean ± standard deviation over seeds; "
-        "nothing was chosen on the test set. 24 runs on NVIDIA H200: MNIST by the paper's recipe (160 epochs), 5 seeds."
+        "nothing was chosen on the test set. 24 runs on NVIDIA H200: MNIST by the paper's recipe (160 epochs in fp32), "
+        "4 to 5 seeds."
     )
-    assert "24 runs of 5 of the 19 networks of the paper's table, by the paper's recipe (160 epochs)." in text
+    assert "24 runs of 5 of the 19 networks of the paper's table, by the paper's recipe (160 epochs in fp32)." in text
     assert "| pre-act ResNet | 52,234 | 0.33 (0.372 ± 0.031) |" in text
-    assert (
-        "is known by inference (the paper doesn't say, and its public training code, which does so, is for CIFAR"
-        in text
-    )
     assert "our means are +0.004 to +0.028 points from the paper's over 5 networks. By Welch's test" in text
     assert "with Holm's correction, none of them separates. The 95 % intervals are within -0." in text
     assert "without any step" not in text, "Identity was not run, so there is nothing to explain"
@@ -142,7 +139,7 @@ def test_each_data_set_has_its_section_and_each_recipe_its_verdicts(tmp_path: Pa
     ]
     claims = "| claim | our runs by the paper's recipe | our runs by the fast recipes | the paper's own numbers |"
     assert claims in text
-    assert "by `fast-cifar` (40 epochs; the paper has 300). The paper's errors are for orientation" in text
+    assert "by `fast-cifar` (40 epochs in bf16; the paper has 300). The paper's errors are for orientation" in text
     assert "| FAST RKCNN-I-2_2_2 k=120 |" in text
     assert "1 of 3 runs of RKCNN-I-2_2_2 k=120 diverged" in text
     assert "group norm" not in text.partition("## CIFAR-10")[2], "which is said of MNIST alone"

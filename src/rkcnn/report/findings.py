@@ -4,37 +4,39 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
 from math import sqrt
 from pathlib import Path
-from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING
 
 from rkcnn.disk import write_atomically
 from rkcnn.evaluation.binomial import sampling_error
 from rkcnn.page_writer import run_writer
 from rkcnn.record.memory import read_memories
-from rkcnn.report.costs import find_footprint
+from rkcnn.report.costs import find_footprint, shorten
 from rkcnn.report.figures.frontier import find_frontier
 from rkcnn.report.figures.style import render
-from rkcnn.report.paper import printed_sample
-from rkcnn.report.published import TITLES, choose_headlines, report_published
+from rkcnn.report.order import find_order
+from rkcnn.report.published import SHOWN, TITLES, choose_headlines, has_step, report_published
 from rkcnn.report.readme import check_markers, write_between
 from rkcnn.report.report import Report, TableReport
 from rkcnn.report.results import Row, read_records
-from rkcnn.report.sentences import percent, signed
-from rkcnn.report.statistics import Difference, correct_by_holm, is_significant, welch, welch_from_samples
+from rkcnn.report.sentences import format_difference, join, percent, signed
+from rkcnn.report.statistics import welch
+from rkcnn.report.tables.markdown import table_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PAGE = "docs/findings.md"
 FRONTIER = "frontier-params"
-STEPS = (  # kinds of step of which the second refines, or is implicit where the first is explicit
-    ("RKNet-rk4_38@", "RKNet-radau3@"),
-    ("ODENet-ab@", "ODENet-abm@"),
-    ("RKCNN-E-", "RKCNN-I-"),
-    ("RKCNN-E-", "RKCNN-R-"),
+NONE_YET = "No runs yet."
+SIMILAR = 0.1  # by how much the parameters of two networks of similar size may differ, as a share of the larger
+PAIRS = (  # of README rows: an explicit step, and one that is implicit or refines it, of the same width
+    ("RK-Net (explicit)", "RK-Net (implicit)"),
+    ("ODE-Net (explicit)", "ODE-Net (implicit)"),
+    ("RKCNN-E", "RKCNN-I"),
+    ("RKCNN-E", "RKCNN-R"),
 )
 
 
@@ -43,61 +45,36 @@ def markers(name: str) -> tuple[str, str]:
     return f"<!-- {name}: python -m rkcnn.report.findings writes this -->", f"<!-- /{name} -->"
 
 
-class Order(NamedTuple):
-    """How many pairs of networks stand in the paper's order, and how many of them can be told apart."""
-
-    networks: int
-    pairs: int
-    by_paper: int  # pairs that the paper's own numbers tell apart
-    by_ours: int  # pairs that our runs tell apart
-    agreeing: int  # of those, the ones in the paper's order
-
-
-def find_order(part: TableReport) -> Order:
-    """Compare every two networks of a table, by Welch's test with Holm's correction on either side."""
-    rows = [row for row in part.results.rows if row.all_finished and row.printed_mean is not None]
-    pairs = list(combinations(rows, 2))
-    ours = [welch(one.errors, two.errors) if _many(one, two) else None for one, two in pairs]
-    samples = [(printed_sample(one.printed), printed_sample(two.printed)) for one, two in pairs]
-    theirs = [welch_from_samples(one, two) if one and two else None for one, two in samples]
-    apart = _tell_apart(ours)
-    agreeing = 0
-    for (one, two), found, is_apart in zip(pairs, ours, apart, strict=True):
-        if is_apart and found and one.printed_mean is not None and two.printed_mean is not None:
-            agreeing += (one.printed_mean - two.printed_mean) * found.value > 0
-    return Order(len(rows), len(pairs), sum(_tell_apart(theirs)), sum(apart), agreeing)
-
-
-def _many(one: Row, two: Row) -> bool:
-    return min(len(one.errors), len(two.errors)) > 1
-
-
-def _tell_apart(differences: Sequence[Difference | None]) -> list[bool]:
-    """Return of each difference whether it is one after Holm's correction for all that have a p."""
-    corrected = iter(correct_by_holm([each.p for each in differences if each and each.p is not None]))
-    return [each is not None and each.p is not None and is_significant(next(corrected)) for each in differences]
-
-
 def write_order(report: Report) -> str:
-    """Return the table of pairs: how often our order of two networks is the paper's."""
+    """Return the table of how far our order of the networks is the paper's, at best epochs."""
     rows = []
     for part in report.tables:
-        found = find_order(part)
-        counts = (found.networks, found.pairs, found.by_paper, found.by_ours, found.agreeing)
-        rows.append((_name(part), *map(str, counts)))
-    heads = ("trained on", "networks", "pairs", "told apart by the paper's numbers", "told apart by our runs")
-    return _table((*heads, "of those, in the paper's order"), rows)
+        found = find_order(part.results)
+        if found is None:
+            continue
+        shift = "-"
+        if found.differences and part.results.way == "paper":
+            error = stdev(found.differences) / sqrt(len(found.differences)) if len(found.differences) > 1 else None
+            shift = signed(fmean(found.differences), part.results.decimals)
+            shift += f" (standard error {percent(error, part.results.decimals)})" if error is not None else ""
+        counts = (found.same, found.by_paper, found.by_ours, found.agreeing)
+        told = ["-" if count is None else str(count) for count in counts]
+        correlation = "-" if found.correlation is None else f"{found.correlation:.2f}"
+        rows.append((_name(part), str(found.networks), shift, correlation, str(found.pairs), *told))
+    heads = ("data, recipe", "networks", "mean difference from the paper", "rank correlation", "pairs")
+    told_apart = ("told apart by the paper's numbers", "told apart by our runs", "of those, in the paper's order")
+    return _table((*heads, "in the paper's order", *told_apart), rows)
 
 
 def write_noise(report: Report) -> str:
     """Return the table of what moves an error besides the network: the chosen epoch, the seed, the test images."""
     rows = []
     for part in report.tables:
-        found = [row for row in part.results.rows if row.last and row.best and row.all_finished]
+        found = [row for row in part.results.rows if row.all_finished and has_step(row)]
         digits = part.results.decimals
         gains = [row.last.mean - row.best.mean for row in found if row.last and row.best]
         spreads = [row.last.std for row in found if row.last and row.last.std is not None]
-        means = [row.last.mean for row in found if row.last and row.family != "Identity"]
+        means = [row.last.mean for row in found if row.last]
         if not means or part.results.images is None:
             continue
         draw = sampling_error(fmean(means), part.results.images).se
@@ -105,7 +82,7 @@ def write_noise(report: Report) -> str:
         gained = f"{percent(fmean(gains), digits)} ({percent(min(gains), digits)} to {percent(max(gains), digits)})"
         between = f"{percent(min(means), digits)} to {percent(max(means), digits)}"
         rows.append((_name(part), gained, spread, percent(draw, digits), between))
-    heads = ("trained on", "choosing the best epoch gains", "one seed, standard deviation")
+    heads = ("data, recipe", "choosing the best epoch gains", "one seed, standard deviation")
     return _table((*heads, "test images, standard error", "networks with a step err"), rows)
 
 
@@ -113,61 +90,95 @@ def write_cost(report: Report) -> str:
     """Return, for each data set, the networks that none beats in error without costing more; and the pictures."""
     lines = []
     for title, part in choose_headlines(report).items():
-        rows = [row for row in part.results.rows if row.last and row.all_finished]
+        rows = [row for row in part.results.rows if row.all_finished]
         for cost, name in (("params", "parameters"), ("flops", "FLOPs")):
-            known = [row for row in rows if getattr(row, cost)]
-            best = find_frontier([(getattr(row, cost), row.last.mean) for row in known if row.last])
-            named = [_say_point(part, known[i], getattr(known[i], cost)) for i in best]
-            lines.append(f"- {title}, by {name}: {', '.join(named)}.")
+            known = [(row, getattr(row, cost), row.last.mean) for row in rows if row.last and getattr(row, cost)]
+            best = [known[i] for i in find_frontier([(amount, error) for _, amount, error in known])]
+            digits = part.results.decimals
+            named = [f"{row.label} ({shorten(amount)}; {percent(error, digits)} %)" for row, amount, error in best]
+            if named:
+                lines.append(f"- {title}, by {name}: {', '.join(named)}.")
         if part.figure(FRONTIER):
             lines.append(f"\n![{title}: error against parameters, with the frontier]({_picture(part).name})\n")
-    return "\n".join(lines).rstrip()
+    return "\n".join(lines).rstrip() or NONE_YET
 
 
-def _say_point(part: TableReport, row: Row, cost: float) -> str:
-    assert row.last
-    return f"{row.label} ({_short(cost)}; {percent(row.last.mean, part.results.decimals)} %)"
+def write_size(report: Report) -> str:
+    """Return the table of each RKCNN beside the other network whose number of parameters is nearest, if it is near."""
+    rows = []
+    for part in report.tables:
+        ours, others = _split(part)
+        explicit = [row for row in ours if row.family == "RKCNN-E"]
+        for row in ours:
+            nearest = [_find_nearest(row, others), _find_nearest(row, [] if row in explicit else explicit)]
+            pairs = [(row, rival) for rival in nearest if rival]
+            rows += [(_name(part), *(_say_row(part, each) for each in pair), _subtract(part, *pair)) for pair in pairs]
+    return _table(("data, recipe", "RKCNN", "network of similar size", "difference"), rows)
 
 
-def _short(number: float) -> str:
-    """Write 31.0 K, 1.93 M, 0.86 G."""
-    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "K")):
-        if number >= unit:
-            return f"{number / unit:.3g} {letter}"
-    return f"{number:g}"
+def _split(part: TableReport) -> tuple[list[Row], list[Row]]:
+    """Return the networks with a step whose runs all ended: RKCNN, and the others."""
+    rows = [row for row in part.results.rows if row.all_finished and row.params and has_step(row)]
+    return [row for row in rows if row.family.startswith("RKCNN")], [
+        row for row in rows if not row.family.startswith("RKCNN")
+    ]
+
+
+def _find_nearest(row: Row, others: Sequence[Row]) -> Row | None:
+    """Return the network with the most similar number of parameters, within SIMILAR; of equals the first."""
+
+    def distance(other: Row) -> float:
+        one, two = row.params or 0, other.params or 0
+        return abs(one - two) / max(one, two)
+
+    nearest = min(others, key=distance, default=None)
+    return nearest if nearest is not None and distance(nearest) <= SIMILAR else None
 
 
 def write_step(report: Report) -> str:
     """Return the table of what a step is worth: the network without any, with a residual one, with the reference's."""
     rows = []
     for title, part in choose_headlines(report).items():
-        control, residual = (_find(part, name) for name in ("Identity@", "ResNet@"))
+        control, residual = (_find(part, name) for name in ("Identity", "ResNet"))
         reference = part.pairs[0].reference if part.pairs else None
-        if not (control and residual and reference and reference.all_finished):
-            continue
-        errors = (_say_row(part, row) for row in (control, residual, reference))
-        first, second = _say_difference(part, residual, control), _say_difference(part, reference, residual)
-        rows.append((title, *errors, first, second))
-    if not rows:
-        return "Not run yet."
-    heads = ("trained on", "without any step", "ResNet, y + F(y)", "RKCNN")
+        if control and residual and reference:
+            errors = (_say_row(part, row) for row in (control, residual, reference))
+            shares = (_say_share(one, two) for one, two in ((control, residual), (residual, reference)))
+            first, second = _subtract(part, residual, control), _subtract(part, reference, residual)
+            rows.append((title, *errors, *(": ".join(pair) for pair in zip((first, second), shares, strict=True))))
+    heads = ("data set", "without any step", "ResNet, y + F(y)", "RKCNN")
     return _table((*heads, "ResNet minus no step", "RKCNN minus ResNet"), rows)
 
 
+def _say_share(before: Row, after: Row) -> str:
+    """Write `30 % fewer errors`."""
+    change = 1 - fmean(after.errors) / fmean(before.errors)
+    return f"{100 * abs(change):.0f} % {'fewer' if change >= 0 else 'more'} errors"
+
+
 def write_implicit(report: Report) -> str:
-    """Return the table of implicit and refined steps beside explicit ones, and what was not run yet."""
+    """Return the table of implicit and refined steps beside explicit ones of the same width, and what is missing."""
     rows = []
-    missing = dict.fromkeys((title, name) for title in choose_headlines(report) for _, name in STEPS)
+    missing = dict.fromkeys((title, name) for title in choose_headlines(report) for _, name in PAIRS)
     for part in report.tables:
-        for names in STEPS:
+        for names in PAIRS:
             one, two = (_find(part, name) for name in names)
             if one and two:
                 errors = (_say_row(part, row) for row in (one, two))
-                rows.append((_name(part), one.label, two.label, *errors, _say_difference(part, two, one)))
+                rows.append((_name(part), *errors, _subtract(part, two, one)))
                 missing.pop((TITLES[part.name], names[1]), None)
-    absent = ", ".join(f"{name.rstrip('@-')} on {title}" for title, name in missing)
-    heads = ("trained on", "explicit", "implicit or refined", "explicit, error", "implicit or refined, error")
-    return _table((*heads, "difference"), rows) + f"\n\nNot run yet beside an explicit one: {absent}." * bool(absent)
+    absent = [f"{name} on {title} ({_say_why(report, title, name)})" for title, name in missing]
+    table = _table(("data, recipe", "explicit", "implicit or refined", "difference"), rows)
+    return f"{table}\n\nWithout such a pair so far: {', '.join(absent)}." if absent else table
+
+
+def _say_why(report: Report, title: str, name: str) -> str:
+    """Say why a data set has no pair with this network: it was not run, runs diverged, or its partner is missing."""
+    rows = [row for part in report.tables if TITLES[part.name] == title for row in _rows(part, name)]
+    lost = sum(len(row.diverged) for row in rows)
+    if lost:
+        return f"{lost} of {lost + sum(len(row.results) for row in rows)} runs diverged"
+    return "its explicit partner is missing" if any(row.results for row in rows) else "not run yet"
 
 
 def write_memory(report: Report) -> str:
@@ -175,10 +186,27 @@ def write_memory(report: Report) -> str:
     rows = []
     for title, part in choose_headlines(report).items():
         found = [find_footprint(part.results, row) for row in part.results.rows]
-        columns = [[getattr(each, name) for each in found] for name in ("printed", "driver", "above", "allocated")]
-        rows.append((title, *(_span([value for value in column if value is not None]) for column in columns)))
-    heads = ("trained on", "the paper's column", "our process, as the driver counts")
-    return _table((*heads, "of it above Identity's", "tensors"), rows)
+        printed = [each for each in found if each.printed is not None]
+        names = ("printed", "driver", "above", "allocated")
+        spans = [_span([value for each in printed if (value := getattr(each, name)) is not None]) for name in names]
+        if any(span != "-" for span in spans[1:]):
+            rows.append((title, str(len(printed)), *spans))
+    heads = ("data set", "networks", "the paper's column", "our process, as the driver counts")
+    return _table((*heads, "of it above Identity's", "torch's tensors and workspaces"), rows)
+
+
+def write_open(report: Report) -> str:
+    """Return the list of what is not run yet."""
+    headlines = choose_headlines(report)
+    lines = []
+    for title, part in headlines.items():
+        absent = [row.label for row in part.results.rows if not row.results and not row.diverged]
+        if absent:
+            lines.append(f"- {title}: {', '.join(absent)}.")
+    others = [title for title in TITLES.values() if title not in headlines]
+    if others:
+        lines.append(f"- {join(others)}: every network.")
+    return "\n".join(lines) or "Every network of the paper's tables has been run."
 
 
 def _span(values: Sequence[float]) -> str:
@@ -188,29 +216,29 @@ def _span(values: Sequence[float]) -> str:
     return f"{low} MiB" if low == high else f"{low} to {high} MiB"
 
 
+def _rows(part: TableReport, name: str) -> list[Row]:
+    """Return the row of a table that a line of the README stands for, in a list, empty if there is none."""
+    return [row for row in part.results.rows if row.network in SHOWN[name]]
+
+
 def _find(part: TableReport, name: str) -> Row | None:
-    """Return the widest network whose name begins so, if its runs ended."""
-    rows = [row for row in part.results.rows if row.network.startswith(name) and row.all_finished]
-    return max(rows, key=lambda row: row.params or 0, default=None)
+    """Return the row of a table that a line of the README stands for, if all its runs ended."""
+    return next((row for row in _rows(part, name) if row.all_finished), None)
 
 
 def _say_row(part: TableReport, row: Row) -> str:
-    """Write 0.420 % (52.2 K parameters)."""
-    assert row.last
-    size = f" ({_short(row.params)} parameters)" if row.params else ""
-    return f"{percent(row.last.mean, part.results.decimals)} %{size}"
+    """Write pre-act ResNet: 0.420 % (52.23 K)."""
+    size = f" ({shorten(row.params)})" if row.params else ""
+    return f"{row.label}: {percent(fmean(row.errors), part.results.decimals)} %{size}"
 
 
-def _say_difference(part: TableReport, row: Row, other: Row) -> str:
-    """Write -0.178, with Welch's interval where there are two runs or more on both sides."""
+def _subtract(part: TableReport, row: Row, other: Row) -> str:
+    """Write the difference of two networks, with its interval where both have two runs or more."""
     digits = part.results.decimals
-    if not _many(row, other):
+    if min(len(row.errors), len(other.errors)) < 2:
         return signed(fmean(row.errors) - fmean(other.errors), digits)
-    found = welch(row.errors, other.errors)
-    if found.interval is None:
-        return signed(found.value, digits)
-    low, high = (signed(end, digits) for end in found.interval)
-    return f"{signed(found.value, digits)} ({low} to {high})"
+    value, *interval = format_difference(welch(row.errors, other.errors), digits)
+    return f"{value} ({interval[0]})" if interval else value
 
 
 def _name(part: TableReport) -> str:
@@ -220,9 +248,7 @@ def _name(part: TableReport) -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = (f"| {' | '.join(row)} |" for row in (heads, *rows))
-    first, *others = lines
-    return "\n".join((first, f"|---|{'--:|' * (len(heads) - 1)}", *others))
+    return "\n".join(table_lines(heads, rows)) if rows else NONE_YET
 
 
 def _picture(part: TableReport) -> Path:
@@ -233,11 +259,19 @@ WRITERS: dict[str, Callable[[Report], str]] = {
     "order": write_order,
     "noise": write_noise,
     "cost": write_cost,
+    "size": write_size,
     "step": write_step,
     "implicit": write_implicit,
     "memory": write_memory,
+    "open": write_open,
 }
 """What writes each part of the page, by its name in the markers."""
+
+
+def draw_pictures(report: Report) -> dict[Path, Figure]:
+    """Return the picture of cost against error of each data set, by its path from where the README lies."""
+    figures = {_picture(part): part.figure(FRONTIER) for part in choose_headlines(report).values()}
+    return {path: figure for path, figure in figures.items() if figure is not None}
 
 
 def write_page(name: str, folder: str) -> Iterator[str]:
@@ -253,12 +287,6 @@ def write_page(name: str, folder: str) -> Iterator[str]:
         write_atomically(page.with_name(path.name), render(figure, "svg"))
     for part, write in WRITERS.items():
         write_between(page, markers(part), write(report))
-
-
-def draw_pictures(report: Report) -> dict[Path, Figure]:
-    """Return the picture of cost against error of each data set, by its path from where the README lies."""
-    figures = {_picture(part): part.figure(FRONTIER) for part in choose_headlines(report).values()}
-    return {path: figure for path, figure in figures.items() if figure is not None}
 
 
 if __name__ == "__main__":

@@ -69,10 +69,11 @@ def list_limits(results: ResultTable, comparisons: Sequence[Comparison]) -> list
 
 def note_sampling(results: ResultTable, comparisons: Sequence[Comparison]) -> str:
     """Say how much the draw of the images alone changes errors and differences; empty where there are no errors."""
-    means = [row.last.mean for row in results.rows if row.last]
+    means = {row.network: row.last.mean for row in results.rows if row.last}
     if not means or results.images is None or results.preset == "smoke":
         return ""
-    error = fmean(means)
+    with_steps = [mean for network, mean in means.items() if not network.startswith("Identity@")]
+    error = fmean(with_steps or means.values())
     spread = sampling_error(error, results.images)
     return (
         f"Intervals are over seeds, on the same {results.images:,} {results.held_out} images. Those images are a "

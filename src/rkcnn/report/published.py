@@ -12,7 +12,7 @@ from rkcnn.report.figures.overview import Panel, draw_overview
 from rkcnn.report.footnotes import note_norms, note_records
 from rkcnn.report.report import Report, TableReport, build_report
 from rkcnn.report.results import CORRECTED, Records, ResultTable, Row, build_result_table, find_precisions
-from rkcnn.report.sentences import count, count_outcomes, find_agreement, percent, signed
+from rkcnn.report.sentences import count, count_outcomes, find_agreement, join, percent, signed
 from rkcnn.report.tables.cells import write_sample
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ FEWEST = 2  # networks with results of a table that is shown
 SHOWN: dict[str, tuple[str, str]] = {
     "ResNet (bottleneck)": ("ResNet-bottleneck@k=32", "ResNet-bottleneck@k=120_120_120"),
     "ResNet": ("ResNet@k=32", "ResNet@k=120_120_120"),
-    "RKNN (RK4)": ("RKNN-rk4_38@k=32", "RKNN-rk4_38@k=120_120_120"),
-    "RK-Net (RK4)": ("RKNet-rk4_38@k=32", "RKNet-rk4_38@k=120_120_120"),
+    "RKNN": ("RKNN-rk4_38@k=32", "RKNN-rk4_38@k=120_120_120"),
+    "RK-Net (explicit)": ("RKNet-rk4_38@k=32", "RKNet-rk4_38@k=120_120_120"),
     "RK-Net (implicit)": ("RKNet-radau3@k=32", "RKNet-radau3@k=120_120_120"),
     "ODE-Net (explicit)": ("ODENet-ab@k=32", "ODENet-ab@k=120_120_120"),
     "ODE-Net (implicit)": ("ODENet-abm@k=32", "ODENet-abm@k=120_120_120"),
@@ -79,15 +79,24 @@ def choose_headlines(report: Report) -> dict[str, TableReport]:
     return first
 
 
+def name_recipe(results: ResultTable) -> str:
+    """Return the recipe by which a table was trained: the paper's recipe, `fast-cifar`."""
+    name = "the paper's recipe" if results.preset == "paper" else f"`{results.recipe.name}`"
+    return f"{name} in {results.other_precision}" if results.other_precision else name
+
+
 def say_recipe(results: ResultTable) -> str:
-    """Say by which recipe a table was trained, and for how long."""
-    recipe, precision = results.recipe, f" in {results.other_precision}" * bool(results.other_precision)
-    if results.preset == "paper":
-        return f"the paper's recipe{precision} ({recipe.epochs} epochs)"
-    assert results.table is not None
-    return (
-        f"`{recipe.name}`{precision} ({recipe.epochs} epochs; the paper has {results.table.recipe_at('paper').epochs})"
-    )
+    """Say by which recipe a table was trained, for how long and in which precision, and what the paper has."""
+    recipe = results.recipe
+    length = f"{recipe.epochs} epochs in {recipe.precision}"
+    if results.preset != "paper" and results.table:
+        length += f"; the paper has {results.table.recipe_at('paper').epochs}"
+    return f"{name_recipe(results)} ({length})"
+
+
+def has_step(row: Row) -> bool:
+    """Whether a network has any step: it is not Identity, the control."""
+    return row.family != "Identity"
 
 
 def picture_of(part: TableReport) -> Path:
@@ -123,12 +132,10 @@ def introduce(headlines: dict[str, TableReport]) -> str:
     machines = sorted({escape_markdown(result.machine.get("gpu") or "CPUs") for result in ended})
     runs = sum(part.results.runs for part in headlines.values())
     trained = "; ".join(
-        f"{title} by {say_recipe(part.results)}, {part.results.table.seeds} seeds"
-        for title, part in headlines.items()
-        if part.results.table
+        f"{title} by {say_recipe(part.results)}, {_count_seeds(part.results)}" for title, part in headlines.items()
     )
     missing = [title for title in TITLES.values() if title not in headlines]
-    absent = f" Not run yet: {' and '.join(missing)}." if missing else ""
+    absent = f" Not run yet: {join(missing)}." if missing else ""
     best = ""
     if any(part.results.way == "paper" for part in headlines.values()):
         best = (
@@ -138,6 +145,13 @@ def introduce(headlines: dict[str, TableReport]) -> str:
         f"Test errors in percent after the last epoch, mean ± standard deviation over seeds; nothing was chosen on the "
         f"test set. {count(runs, 'run')} on {', '.join(machines)}: {trained}.{absent}{best}"
     )
+
+
+def _count_seeds(results: ResultTable) -> str:
+    """Write 5 seeds, or 1 to 5 seeds."""
+    counts = [len(row.results) + len(row.diverged) for row in results.rows if row.results or row.diverged]
+    low, high = min(counts), max(counts)
+    return count(high, "seed") if low == high else f"{low} to {high} seeds"
 
 
 def _make_panels(headlines: dict[str, TableReport]) -> list[Panel]:
@@ -184,11 +198,8 @@ def _write_errors(results: ResultTable, row: Row | None) -> Iterator[str]:
         number = f" (n = {row.last.n}{lost})" if row.last.n != seeds or lost else ""
         yield write_sample(row.last, digits).replace("±", " ± ") + number
     if results.way == "paper":
-        printed = row.printed_mean if row else None
-        ours, theirs = (
-            "-" if mean is None else percent(mean, digits)
-            for mean in (row.best.mean if row and row.best else None, printed)
-        )
+        ours = percent(row.best.mean, digits) if row and row.best and row.all_finished else "-"
+        theirs = percent(row.printed_mean, digits) if row and row.printed_mean is not None else "-"
         yield f"{ours}, {theirs}"
 
 
@@ -203,11 +214,12 @@ def _say_agreements(headlines: dict[str, TableReport]) -> Iterator[str]:
     for title, part in headlines.items():
         agreement, digits = find_agreement(part.results), part.results.decimals
         if agreement:
-            low, high = (signed(value, digits) for value in agreement.differences)
+            low, high, left, right = (signed(value, digits) for value in (*agreement.differences, *agreement.intervals))
             apart = ", ".join(row.label for row, _ in agreement.apart) or "none of them"
             yield (
                 f"{title}, against the paper: at best epochs our means are {low} to {high} points from the paper's "
-                f"over {count(agreement.tested, 'network')}; Welch's test with Holm's correction separates {apart}."
+                f"over {count(agreement.tested, 'network')}, with 95 % intervals within {left} to {right}; Welch's "
+                f"test with Holm's correction separates {apart}."
             )
 
 
@@ -223,9 +235,9 @@ def _say_outcomes(headlines: dict[str, TableReport]) -> Iterator[str]:
             _say_outcome(part, less, "err less", False),
             f"{level} can't be told from it with so few seeds" * bool(level),
         )
-        others = count(len(part.comparisons), "other network")
-        reference = part.comparisons[0].reference.label
-        yield f"{title}: of {others} beside {reference}, {'; '.join(filter(None, outcomes))}."
+        reference = name_row(part.comparisons[0].reference)
+        among = f"of {count(len(part.comparisons), 'network')}, narrower ones included, compared with {reference}"
+        yield f"{title}: {among}, {'; '.join(filter(None, outcomes))}."
 
 
 def _say_outcome(part: TableReport, number: int, outcome: str, worse: bool) -> str:
@@ -234,20 +246,31 @@ def _say_outcome(part: TableReport, number: int, outcome: str, worse: bool) -> s
         return f"none {outcome.replace('err', 'errs')}"
     if number == len(part.comparisons):
         return f"all {outcome}"
-    named = [each.row.label for each in part.comparisons if each.separable and (each.difference.value > 0) == worse]
+    apart = [each for each in part.comparisons if each.separable and (each.difference.value > 0) == worse]
+    named = [name_row(each.row) for each in apart]
     return f"{number} {outcome if number > 1 else outcome.replace('err', 'errs')} ({', '.join(named)})"
 
 
+def name_row(row: Row) -> str:
+    """Return the README's name of a network, or the table's for one that is not shown there."""
+    return next((name for name, specs in SHOWN.items() if row.network in specs), row.label)
+
+
 def _say_limits(headlines: dict[str, TableReport]) -> Iterator[str]:
-    """Yield how much of a difference the draw of the test images alone may make."""
-    errors: dict[str, Sequence[float]] = {
-        title: [each.sampling.se for each in part.comparisons if each.sampling] for title, part in headlines.items()
+    """Yield how much of a difference the draw of the test images may make, and what else differs between networks."""
+    errors = {
+        title: [each.sampling.se for each in part.comparisons if each.sampling and has_step(each.row)]
+        for title, part in headlines.items()
     }
     known = [f"±{percent(max(found), 2)} points on {title}" for title, found in errors.items() if found]
     if known:
-        norms = any(any(note_norms(part.results)) for part in headlines.values())
-        and_norms = "; and on MNIST RKCNN, DenseNet and CliqueNet use batch norm where the others use group norm"
         yield (
             f"The draw of the test images alone gives a difference of two networks a standard error of up to "
-            f"{' and '.join(known)}, so a small one may reverse on another test set{and_norms * norms}."
+            f"{join(known)}, so a small one may reverse on another test set."
         )
+    norms = [title for title, part in headlines.items() if any(note_norms(part.results))]
+    mixed = f"; on {join(norms)} RKCNN, DenseNet and CliqueNet have batch norm and the rest group norm" if norms else ""
+    yield (
+        f"At the same width RKCNN-I and -R have more parameters than the others{mixed}. [docs/findings.md]"
+        "(docs/findings.md) compares networks of similar size."
+    )

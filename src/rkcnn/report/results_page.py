@@ -10,10 +10,19 @@ from rkcnn.escape import escape_markdown
 from rkcnn.record.tables import PRESETS, TABLES
 from rkcnn.report.claims.claims import JudgedClaim
 from rkcnn.report.footnotes import note_control, note_records
-from rkcnn.report.published import FOREST, NO_RUNS, TITLES, choose_headlines, introduce, picture_of, say_recipe
+from rkcnn.report.published import (
+    FOREST,
+    NO_RUNS,
+    TITLES,
+    choose_headlines,
+    introduce,
+    name_recipe,
+    picture_of,
+    say_recipe,
+)
 from rkcnn.report.report import Report, TableReport
 from rkcnn.report.results import Records, build_result_table, find_precisions
-from rkcnn.report.sentences import Statement, count, say_paper_counts, title
+from rkcnn.report.sentences import Statement, count, title
 from rkcnn.report.tables.markdown import short_table
 
 WRITTEN = "<!-- rkcnn report --readme README.md writes this file from results/; a test says when it is stale. -->"
@@ -63,14 +72,14 @@ def _list_tables(report: Report) -> Iterator[str]:
 def _describe(part: TableReport) -> Iterator[str]:
     results = part.results
     shown = replace(results, rows=tuple(row for row in results.rows if row.results))
-    yield f"## {TITLES[part.name]} by {say_recipe(results).partition(' (')[0]}"
+    yield f"## {TITLES[part.name]} by {name_recipe(results)}"
     rows = sum(bool(row.results or row.diverged) for row in results.rows)
     counted = f"{count(results.runs, 'run')} of {rows} of the {len(results.rows)} networks of the paper's table"
     if results.way == "paper":
         yield (
             f"{counted}, by {say_recipe(results)}. The paper's column and our best epoch give lowest (mean ± std) over "
             "runs, each at its best epoch, which is chosen on the test set; our last epoch gives mean ± std, and "
-            f"nothing was chosen. That the paper counts best epochs is known {_say_how_known(part)}."
+            "nothing was chosen."
         )
     else:
         yield (
@@ -93,13 +102,6 @@ def _describe(part: TableReport) -> Iterator[str]:
     if any(limits):
         yield "### What they can't show"
         yield "\n".join(f"- {line}" for line in limits if line)
-
-
-def _say_how_known(part: TableReport) -> str:
-    known = say_paper_counts(part.results)
-    return (
-        f"by inference ({known.partition(': ')[2]})" if known.startswith("an inference") else f"from its code ({known})"
-    )
 
 
 def _list(statement: Statement) -> str:

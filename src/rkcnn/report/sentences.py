@@ -247,10 +247,22 @@ def _say_comparisons(comparisons: Sequence[Comparison], digits: int, tested: str
 
 
 def _format_difference(row: Row, found: Difference, digits: int) -> str:
+    return f"{row.label} ({', '.join(format_difference(found, digits))})"
+
+
+def format_difference(found: Difference, digits: int) -> tuple[str, ...]:
+    """Return a difference in points and, where there is one, its interval: +0.158, and +0.098 to +0.218."""
+    value = signed(found.value, digits)
     if found.interval is None:
-        return f"{row.label} ({signed(found.value, digits)})"
+        return (value,)
     low, high = (signed(bound, digits) for bound in found.interval)
-    return f"{row.label} ({signed(found.value, digits)}, {low} to {high})"
+    return value, f"{low} to {high}"
+
+
+def join(words: Sequence[str]) -> str:
+    """Write a, b and c."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _say_permutation(comparison: Comparison) -> str:

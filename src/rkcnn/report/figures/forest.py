@@ -41,7 +41,7 @@ def draw_forest(results: ResultTable, pairs: Sequence[Comparison]) -> Figure | N
     _draw_stripes(axes, pairs, results.held_out)
     printed = [_printed(results, pair) for pair in pairs]
     for y, (pair, difference) in enumerate(zip(pairs, printed, strict=True)):
-        _draw_row(axes, y, pair, difference, numbers[pair.row.network])
+        _draw_row(axes, y, pair, difference, numbers[pair.row.network], results.decimals)
     axes.plot([], [], color=GREY, linewidth=1.6, label="Welch's 95 % interval over seeds, each by itself")
     if any(difference is not None for difference in printed):
         axes.plot([], [], "o", color=GREY, linestyle="none", label="our difference, after the last epoch")
@@ -86,14 +86,14 @@ def _printed(results: ResultTable, pair: Comparison) -> float | None:
     return None if first is None or second is None else 100 * (first - second)
 
 
-def _draw_row(axes: Axes, y: int, pair: Comparison, printed: float | None, number: int) -> None:
+def _draw_row(axes: Axes, y: int, pair: Comparison, printed: float | None, number: int, digits: int) -> None:
     look, found = look_of(pair.row.family), pair.difference
     value = 100 * found.value
-    text = f"{value:+.3f}"
+    text = f"{value:+.{digits}f}"
     if found.interval is not None:
         low, high = (100 * bound for bound in found.interval)
         axes.plot([low, high], [y, y], color=look.colour, linewidth=1.6, solid_capstyle="butt", gid=f"bar-{number}")
-        text += f"  [{low:+.3f}, {high:+.3f}]"
+        text += f"  [{low:+.{digits}f}, {high:+.{digits}f}]"
     else:
         text += "  (no interval)"
     if printed is not None:

@@ -29,18 +29,18 @@ class Panel(NamedTuple):
 
 
 def draw_overview(panels: Sequence[Panel]) -> Figure | None:
-    """Draw the last-epoch error of every run, its mean, and the paper's mean; None with fewer than three networks.
+    """Draw the last-epoch error of every run and the mean of each network; None with fewer than three networks.
 
     The panels share their lines, the first on top, and each has a logarithmic axis of its own: the network without any
-    step errs several times as much as the others. A dot is a run, and a bar the mean of a network's runs. A hollow
-    diamond is the mean that the paper prints, at best epochs, where the paper's recipe was used. Of a network that lost
-    runs to divergence the others are a biased sample, and are not drawn.
+    step errs several times as much as the others. A dot is a run, and a bar the mean of a network's runs. Of a network
+    that lost runs to divergence the others are a biased sample; it is said that they diverged, and none is drawn. The
+    paper's means are left out, since they are those of best epochs.
     """
     from matplotlib.figure import Figure
 
-    names = [name for name, _ in panels[0].rows if any(_drawn(panel, name) for panel in panels)] if panels else []
-    shown = [panel for panel in panels if any(_drawn(panel, name) for name in names)]
-    if len(names) < FEWEST:
+    names = [name for name, _ in panels[0].rows if any(dict(panel.rows)[name] for panel in panels)] if panels else []
+    shown = [panel for panel in panels if any(row and row.all_finished for _, row in panel.rows)]
+    if len(names) < FEWEST or not shown:
         return None
     figure = Figure(figsize=(LABELS + WIDE * len(shown), 1.3 + HIGH * len(names)), layout="constrained")
     columns = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
@@ -50,17 +50,8 @@ def draw_overview(panels: Sequence[Panel]) -> Figure | None:
     columns[0].set_ylim(len(names) - 0.4, -0.6)
     columns[0].plot([], [], "o", color=GREY, markersize=4, alpha=0.7, label="a run, after its last epoch")
     columns[0].plot([], [], "|", color=BLACK, markersize=11, markeredgewidth=1.6, label="mean of the runs")
-    if any(panel.results.way == "paper" for panel in shown):
-        label = "the paper's mean, at best epochs"
-        columns[0].plot([], [], "D", color=GREY, fillstyle="none", markersize=5, linestyle="none", label=label)
-    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return figure
-
-
-def _drawn(panel: Panel, name: str) -> Row | None:
-    """Return the row of a network if all its runs ended."""
-    row = dict(panel.rows).get(name)
-    return row if row is not None and row.all_finished else None
 
 
 def _draw_panel(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
@@ -71,18 +62,16 @@ def _draw_panel(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", labelsize=8)
     axes.grid(alpha=0.25, linewidth=0.6)
-    values = []
+    values: list[float] = []
+    rows = dict(panel.rows)
     for y, name in enumerate(names):
-        row = _drawn(panel, name)
-        if row is None:
+        row = rows[name]
+        if row is None or not row.all_finished:
+            lost = (
+                f"{len(row.diverged)} of {len(row.diverged) + len(row.results)} runs diverged" if row else "not run yet"
+            )
             axes.annotate(
-                "not run yet",
-                (0.5, y),
-                xycoords=("axes fraction", "data"),
-                fontsize=7,
-                color=GREY,
-                ha="center",
-                va="center",
+                lost, (0.5, y), xycoords=("axes fraction", "data"), fontsize=7, color=GREY, ha="center", va="center"
             )
             continue
         errors = [100 * error for error in row.errors]
@@ -92,9 +81,5 @@ def _draw_panel(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
         axes.plot(errors, places, "o", color=look.colour, markersize=4, markeredgewidth=0, alpha=0.7)
         axes.plot(fmean(errors), y, "|", color=BLACK, markersize=11, markeredgewidth=1.6)
         values += errors
-        if panel.results.compares_with_paper(row) and row.printed_mean is not None:
-            printed = 100 * row.printed_mean
-            axes.plot(printed, y, "D", color=look.colour, fillstyle="none", markersize=5)
-            values.append(printed)
     if min(values) > 0:
         scale_log(axes, "x", values)

@@ -12,6 +12,9 @@ from rkcnn.report.report import TableReport
 from rkcnn.report.results import ResultTable
 from rkcnn.report.tables.cells import RowText, is_filled
 
+LEFT = ("network", "costs", "data set", "data, recipe", "explicit", "implicit or refined")
+"""The columns of text, which begin at the left; numbers end at the right."""
+
 
 def table_markdown(part: TableReport, claims: Sequence[JudgedClaim] = ()) -> str:
     """Return a table with its notes and comparisons, and the claims given."""
@@ -29,7 +32,7 @@ def short_table(part: TableReport, specs: Collection[str] | None = None) -> str:
     cells = [
         (_name(part, row), row.params.text, *map(_space, (row.printed, row.best, row.last)), row.seeds) for row in shown
     ]
-    return "\n".join(_table(heads, cells))
+    return "\n".join(table_lines(heads, cells))
 
 
 def _lines(part: TableReport, claims: Sequence[JudgedClaim]) -> Iterator[str]:
@@ -46,7 +49,7 @@ def _lines(part: TableReport, claims: Sequence[JudgedClaim]) -> Iterator[str]:
     errors = ("paper", f"{ours}last epoch", "n", f"{ours}{_best(part.results)}", "Δ last", "Δ best")
     heads = ("network", "params", f"FLOPs ({flops_rule(part.results)})", "costs", *errors, *MEMORY_HEADS)
     tagged = [f"{head} ({tag})" if tag and head.startswith("ours") else head for head in heads]
-    yield from _table(tagged, [_cells(part, row) for row in part.texts])
+    yield from table_lines(tagged, [_cells(part, row) for row in part.texts])
     yield ""
     yield from (f"- {escape_markdown(note)}" for note in part.notes)
     sections = {
@@ -106,10 +109,10 @@ def _space(text: str) -> str:
     return text.replace("(", " (").replace("±", " ± ").replace("*", "\\*")
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def table_lines(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield the lines of a Markdown table; a column with nothing in it is left out."""
     kept = [i for i, column in enumerate(zip(*rows, strict=True)) if is_filled(column)]
     yield f"| {' | '.join(heads[i] for i in kept)} |"
-    yield f"|{'|'.join('---' if heads[i] in ('network', 'costs') else '--:' for i in kept)}|"
+    yield f"|{'|'.join('---' if heads[i] in LEFT else '--:' for i in kept)}|"
     for row in rows:
         yield f"| {' | '.join(row[i] for i in kept)} |"
