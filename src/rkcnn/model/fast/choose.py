@@ -11,12 +11,13 @@ from torch import Tensor, nn
 
 from rkcnn.model.fast.program import CHANNELS, WIDEST, program_of
 from rkcnn.model.fold import ChannelAffine
-from rkcnn.model.frame import ConvStem, Transition
+from rkcnn.model.frame import StemConv, Transition
 from rkcnn.model.layers import BatchNorm
 from rkcnn.model.stage import Stage
 from rkcnn.model.steps.rkcnn import RKCNN, RKStep
 
-MOST_COLOURS = 4  # channels of images that the stem's kernels take
+MOST_COLOURS = 4  # channels of images that the stem's kernels take, whatever the width of the stem
+STEM_WIDTH = 64  # channels up to which they take its other convolutions
 SHARED_MEMORY = 160 * 1024  # bytes that a block of the kernels may take, as on A100, H100 and newer
 
 
@@ -42,12 +43,12 @@ def fuse_steps(network: nn.Module, device: torch.device) -> str:
     return ""
 
 
-def _fuse_frame(network: nn.Module, take_stem: Callable[[Tensor, Tensor], Tensor], evaluates: bool = False) -> None:
+def _fuse_frame(network: nn.Module, take_stem: Callable[[nn.Conv2d, Tensor], Tensor], evaluates: bool = False) -> None:
     """Let stem and transitions use kernels of their own, in training alone or in evaluation too."""
     for module in network.modules():
         if isinstance(module, Transition):
             module.pools_first, module.evaluates_fused = True, evaluates
-        if isinstance(module, ConvStem) and module.in_channels <= MOST_COLOURS and module.out_channels <= WIDEST:
+        if isinstance(module, StemConv) and _convolves_fused(module):
             module.fused, module.evaluates_fused = take_stem, evaluates
 
 
@@ -69,10 +70,15 @@ def separate_stages(folded: nn.Module) -> None:
     for module in folded.modules():
         if isinstance(module, Stage):
             module.infer = None
-        if isinstance(module, ConvStem):
+        if isinstance(module, StemConv):
             module.fused = None
         if isinstance(module, Transition):
             module.pools_first = False
+
+
+def _convolves_fused(conv: StemConv) -> bool:
+    widest = WIDEST if conv.in_channels <= MOST_COLOURS else STEM_WIDTH
+    return max(conv.in_channels, conv.out_channels) <= widest
 
 
 def _infers_fused(stage: Stage) -> bool:

@@ -55,6 +55,18 @@ class Sums(NamedTuple):
     stages: int = 1
 
 
+class Window(NamedTuple):
+    """Blocks of a stem's convolution: rows of the result, and how much of the sum over taps and channels at a time.
+
+    Of the weight's gradient, whose sum runs over rows: `split` rows at a time, and about so many programs in all.
+    """
+
+    rows: int
+    sum: int
+    split: int
+    programs: int
+
+
 class Tiles(NamedTuple):
     """The blocks of every kernel for one shape; None leaves a 3x3 convolution to torch, where that is faster."""
 
@@ -97,6 +109,17 @@ def choose_tiles(rows: int, k: int) -> Tiles:
     narrow = Product(32, half, wide)
     few = Split(64, wide, wide, 132)
     return Tiles(narrow, conv, conv, Stream(64, half, 528, 4), split, few, Sums(32, 264), Plain(32, 8))
+
+
+def choose_window(rows: int, total: int, size: int) -> Window:
+    """Return the blocks for a convolution with so many rows, in sums of `total` numbers that have `size` bytes.
+
+    Few channels are one block. Those of many channels have not been timed yet (docs/performance.md).
+    """
+    split = 64 if size == 2 else 32
+    if total <= 64:
+        return Window(64, power_of_two(total), split, 132)
+    return Window(128 if rows >= 16384 else 32, 64 if size == 2 else 32, split, 264)
 
 
 def power_of_two(number: int) -> int:
