@@ -70,6 +70,16 @@ def test_the_stem_trains_fused_only_with_autocast() -> None:
         assert not stem.fuses(images[:1].expand(2**28, 3, 6, 6))
 
 
+def test_the_stem_takes_float32_only_where_tf32_is_allowed() -> None:
+    stem, images = ConvStem(3, 4), torch.randn(2, 3, 6, 6)
+    stem.fused = lambda conv, images: images
+    assert not stem.fuses(images)
+    stem.takes_tf32 = True
+    assert stem.fuses(images)
+    assert not stem.fuses(images.double())
+    assert not stem.fuses(images.to("meta"))
+
+
 @pytest.mark.parametrize("spec", ["RKCNN-I-2_2@k=4", "RKCNN-I-2@k=4,stem=odenet"])
 def test_costs_of_a_network_with_fused_kernels_can_be_counted(spec: str) -> None:
     """They are counted on the meta device, of which torch knows no autocast: no fused run could write its result."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rkcnn.model.layers import Layers, has_autocast
+from rkcnn.model.layers import Layers, may_round
 
 
 class StemConv(nn.Conv2d):
@@ -16,6 +16,7 @@ class StemConv(nn.Conv2d):
 
     fused: Callable[[nn.Conv2d, Tensor], Tensor] | None = None  # (convolution, images) -> result in those kernels
     evaluates_fused = False  # whether they are used in evaluation too, or in training alone
+    takes_tf32 = False  # whether they are used without autocast too, and round float32 to tf32
 
     def forward(self, images: Tensor) -> Tensor:
         if self.fused is not None and self.fuses(images):
@@ -23,9 +24,10 @@ class StemConv(nn.Conv2d):
         return super().forward(images)
 
     def fuses(self, images: Tensor) -> bool:
-        """Whether fused kernels could convolve them: with autocast, and if their pixels can be counted in 31 bits."""
+        """Whether fused kernels could convolve them: where they may round, and if 31 bits count all numbers."""
         numbers = images.numel() // self.in_channels * max(self.in_channels, self.out_channels)
-        return has_autocast(images) and (self.training or self.evaluates_fused) and numbers < 2**31
+        used = self.training or self.evaluates_fused
+        return used and may_round(images, self.takes_tf32) and numbers < 2**31
 
 
 class ConvStem(StemConv):

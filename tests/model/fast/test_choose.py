@@ -40,6 +40,14 @@ def test_what_can_not_be_fused_says_why(
     assert not any(step.fused for step in network.modules() if isinstance(step, RKStep))
 
 
+def test_fp32_keeps_the_plain_steps_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choose, "_why_not_here", lambda device: "")
+    network = create_model("RKCNN-I-2@k=4")
+    assert fuse_steps(network, CPU, "fp32") == "they compute in bf16 or tf32, and the recipe in fp32"
+    assert not any(step.fused for step in network.modules() if isinstance(step, RKStep))
+
+
+@pytest.mark.parametrize("precision", ["bf16", "tf32"])
 @pytest.mark.parametrize(
     ("spec", "channels", "fused"),
     [
@@ -53,12 +61,14 @@ def test_what_can_not_be_fused_says_why(
     ],
 )
 def test_the_stem_is_fused_where_its_channels_are_few(
-    monkeypatch: pytest.MonkeyPatch, spec: str, channels: int, fused: list[str]
+    monkeypatch: pytest.MonkeyPatch, precision: str, spec: str, channels: int, fused: list[str]
 ) -> None:
     pytest.importorskip("triton", reason="triton is not installed: make test-kernels")
     monkeypatch.setattr(choose, "_why_not_here", lambda device: "")
     network = create_model(spec, channels=channels)
-    assert fuse_steps(network, CPU) == ""
+    assert fuse_steps(network, CPU, precision) == ""
     stem = network.get_submodule("preprocessor")
     found = [name for name, module in stem.named_modules() if isinstance(module, StemConv) and module.fused]
     assert found == fused
+    takers = [module for module in network.modules() if isinstance(module, StemConv | RKStep) and module.fused]
+    assert all(module.takes_tf32 == (precision == "tf32") for module in takers)

@@ -20,7 +20,7 @@ def stem(x: Tensor, weight: Tensor, bias: Tensor | None, stride: int, padding: i
     images, taps = _channels_last(x), _channels_last(weight)
     count, k, high, wide = out.shape
     rows = count * high * wide
-    window = choose_window(rows, taps[0].numel(), dtype.itemsize)
+    window = choose_window(rows, k, taps[0].numel(), dtype.itemsize)
     with torch.cuda.device_of(x):
         kernels.stem_forward[(triton.cdiv(rows, window.rows),)](
             images, taps, taps if bias is None else bias, out, rows, *x.shape[2:], high, wide, C=x.shape[1], K=k,
@@ -46,7 +46,7 @@ def stem_input(gradient: Tensor, weight: Tensor, height: int, width: int, stride
     out = _allocate_input(gradient, weight, height, width, stride, padding)
     (count, k, high, wide), side = gradient.shape, weight.shape[2]
     rows = count * triton.cdiv(height, stride) * triton.cdiv(width, stride)
-    window = choose_window(rows, triton.cdiv(side, stride) ** 2 * k, gradient.element_size())
+    window = choose_window(rows, weight.shape[1], triton.cdiv(side, stride) ** 2 * k, gradient.element_size())
     with torch.cuda.device_of(gradient):
         kernels.stem_input[(triton.cdiv(rows, window.rows), stride**2)](
             _channels_last(gradient), _channels_last(weight), out, rows, height, width, high, wide,
@@ -66,7 +66,7 @@ def stem_weights(gradient: Tensor, x: Tensor, side: int, stride: int, padding: i
     """Return the gradient of the weight, (k, channels, side, side) and channels last."""
     (count, k, high, wide), channels = gradient.shape, x.shape[1]
     rows, total = count * high * wide, side * side * channels
-    window = choose_window(rows, total, gradient.element_size())
+    window = choose_window(rows, k, total, gradient.element_size())
     across = triton.cdiv(total, window.sum)
     parts, each = part_count(window.split, window.programs, rows, across)
     room = gradient.new_empty((1, parts, k * total), dtype=torch.float32)
