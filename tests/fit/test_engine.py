@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -13,6 +15,7 @@ from fit.bench import RECIPE, trainer
 from rkcnn.error import InputError
 from rkcnn.fit.engine import Engine, Graph, start_engine
 from rkcnn.fit.trainer import Trainer
+from rkcnn.model.steps.rkcnn import RKStep
 
 gpu = pytest.mark.gpu
 NETWORKS = ("RKCNN-R-2@k=4", "RKCNN-I-2_2@k=8", "ResNet@k=4", "RKNet-rk4_38@k=4", "CliqueNet-2_2@k=4")
@@ -126,6 +129,36 @@ def test_fused_kernels_that_cant_run_are_noted() -> None:
     engine = start_engine("fused", trainer(recipe=replace(RECIPE, precision="bf16")))
     assert engine.note.startswith("no fused kernels: it needs a GPU; no CUDA graph: it needs a GPU")
     assert engine.kind in ("compile", "eager")
+
+
+@pytest.mark.parametrize(
+    ("asked", "precision", "kind"),
+    [
+        ("auto", "fp32", "graph"),
+        ("auto", "tf32", "graph"),  # until they have been timed in tf32
+        ("auto", "bf16", "fused"),
+        ("fused", "fp32", "graph"),
+        ("fused", "tf32", "fused"),
+        ("fused", "bf16", "fused"),
+    ],
+)
+def test_which_precisions_train_in_fused_kernels(
+    monkeypatch: pytest.MonkeyPatch, asked: str, precision: str, kind: str
+) -> None:
+    """As on a GPU, where in fp32 a note says why not if they were asked for. No kernel runs and no triton is needed."""
+    for name, function in (("step", "take_step"), ("stem", "take_stem"), ("update", "update_parameters")):
+        monkeypatch.setitem(sys.modules, f"rkcnn.model.fast.{name}", SimpleNamespace(**{function: print}))
+    run = trainer(recipe=replace(RECIPE, precision=precision))
+    run.device = torch.device("cuda")
+    monkeypatch.setattr("rkcnn.model.fast.choose._why_not_here", lambda device: "")
+    monkeypatch.setattr("rkcnn.fit.engine.Graph", lambda trainer, note, kind: SimpleNamespace(note=note, kind=kind))
+    engine = start_engine(asked, run)
+    assert engine.kind == kind
+    refused = asked == "fused" != kind
+    assert engine.note == ("no fused kernels: they compute in bf16 or tf32, and the recipe in fp32" if refused else "")
+    steps = [step for step in run.network.modules() if isinstance(step, RKStep)]
+    assert all(bool(step.fused) == (kind == "fused") for step in steps)
+    assert all(step.takes_tf32 == (kind == "fused" and precision == "tf32") for step in steps)
 
 
 def test_an_unknown_engine_is_refused() -> None:

@@ -8,7 +8,7 @@ from torch import nn
 
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
-from rkcnn.model.frame import Attention, ConvStem, OdeNetStem, Readout, Transition
+from rkcnn.model.frame import Attention, ConvStem, OdeNetStem, Readout, StemConv, Transition
 from rkcnn.model.layers import Layers
 from rkcnn.model.steps.rkcnn import RKStep
 
@@ -60,19 +60,32 @@ def test_a_transition_that_pools_first_computes_the_same(size: tuple[int, int], 
 def test_the_stem_trains_fused_only_with_autocast() -> None:
     stem, images = ConvStem(3, 4), torch.randn(2, 3, 6, 6)
     plain = stem(images)
-    stem.fused = lambda images, weight: images + weight.mean()
+    stem.fused = lambda conv, images: images + conv.weight.mean()
     assert torch.equal(stem(images), plain)
     with torch.autocast("cpu", torch.bfloat16):
         assert stem(images).shape == images.shape
-        assert stem(images.clone().requires_grad_()).shape == plain.shape
         assert stem.eval()(images).shape == plain.shape
+        stem.evaluates_fused = True
+        assert stem(images).shape == images.shape
+        assert not stem.fuses(images[:1].expand(2**28, 3, 6, 6))
 
 
-def test_costs_of_a_network_with_fused_kernels_can_be_counted() -> None:
+def test_the_stem_takes_float32_only_where_tf32_is_allowed() -> None:
+    stem, images = ConvStem(3, 4), torch.randn(2, 3, 6, 6)
+    stem.fused = lambda conv, images: images
+    assert not stem.fuses(images)
+    stem.takes_tf32 = True
+    assert stem.fuses(images)
+    assert not stem.fuses(images.double())
+    assert not stem.fuses(images.to("meta"))
+
+
+@pytest.mark.parametrize("spec", ["RKCNN-I-2_2@k=4", "RKCNN-I-2@k=4,stem=odenet"])
+def test_costs_of_a_network_with_fused_kernels_can_be_counted(spec: str) -> None:
     """They are counted on the meta device, of which torch knows no autocast: no fused run could write its result."""
-    network = create_model("RKCNN-I-2_2@k=4", 10, 3)
+    network = create_model(spec, 10, 3)
     expected = cost(network)
     for module in network.modules():
-        if isinstance(module, ConvStem | RKStep):
+        if isinstance(module, StemConv | RKStep):
             module.fused = lambda *given: given[-1]
     assert cost(network) == expected

@@ -8,31 +8,33 @@ from typing import ClassVar
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rkcnn.model.layers import Layers, has_autocast
+from rkcnn.model.layers import Layers, may_round
 
 
-class ConvStem(nn.Conv2d):
-    """3x3 to k channels, without a bias: the preprocessor of networks for small images."""
+class StemConv(nn.Conv2d):
+    """A convolution of a preprocessor, which kernels of model/fast/ may compute."""
 
-    fused: Callable[[Tensor, Tensor], Tensor] | None = None  # (images, weight) -> result in kernels of model/fast/
+    fused: Callable[[nn.Conv2d, Tensor], Tensor] | None = None  # (convolution, images) -> result in those kernels
     evaluates_fused = False  # whether they are used in evaluation too, or in training alone
-
-    def __init__(self, channels: int, k: int) -> None:
-        super().__init__(channels, k, 3, padding=1, bias=False)
+    takes_tf32 = False  # whether they are used without autocast too, and round float32 to tf32
 
     def forward(self, images: Tensor) -> Tensor:
         if self.fused is not None and self.fuses(images):
-            return self.fused(images, self.weight)
+            return self.fused(self, images)
         return super().forward(images)
 
     def fuses(self, images: Tensor) -> bool:
-        """Whether fused kernels could convolve them: with autocast, without a gradient of the images."""
-        return (
-            has_autocast(images)
-            and (self.training or self.evaluates_fused)
-            and not images.requires_grad
-            and images.numel() * self.out_channels < 2**31
-        )
+        """Whether fused kernels could convolve them: where they may round, and if 31 bits count all numbers."""
+        numbers = images.numel() // self.in_channels * max(self.in_channels, self.out_channels)
+        used = self.training or self.evaluates_fused
+        return used and may_round(images, self.takes_tf32) and numbers < 2**31
+
+
+class ConvStem(StemConv):
+    """3x3 to k channels, without a bias: the preprocessor of networks for small images."""
+
+    def __init__(self, channels: int, k: int) -> None:
+        super().__init__(channels, k, 3, padding=1, bias=False)
 
 
 class OdeNetStem(nn.Module):
@@ -42,11 +44,11 @@ class OdeNetStem(nn.Module):
 
     def __init__(self, channels: int, k: int, layers: Layers) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(channels, k, 3)
+        self.conv1 = StemConv(channels, k, 3)
         self.norm1 = layers.norm(k)
-        self.conv2 = nn.Conv2d(k, k, 4, stride=2, padding=1)
+        self.conv2 = StemConv(k, k, 4, stride=2, padding=1)
         self.norm2 = layers.norm(k)
-        self.conv3 = nn.Conv2d(k, k, 4, stride=2, padding=1)
+        self.conv3 = StemConv(k, k, 4, stride=2, padding=1)
 
     def forward(self, images: Tensor) -> Tensor:
         y = self.conv1(images)

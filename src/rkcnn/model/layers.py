@@ -19,6 +19,11 @@ def has_autocast(x: Tensor) -> bool:
     return not x.is_meta and torch.is_autocast_enabled(x.device.type)
 
 
+def may_round(x: Tensor, to_tf32: bool) -> bool:
+    """Whether products with this tensor may be rounded: by autocast, or from float32 to tf32 where that is allowed."""
+    return has_autocast(x) or (to_tf32 and not x.is_meta and x.dtype == torch.float32)
+
+
 class BatchNorm(nn.BatchNorm2d):
     """Batch norm as in the authors' code (eps 1e-3, momentum 0.01); while `frozen` it doesn't update its buffers.
 

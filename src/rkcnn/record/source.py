@@ -52,10 +52,14 @@ _TRIED = (
     *("RKCNN-E-*", "RKCNN-I-*", "RKCNN-R-*", "ResNet@*", "ResNet-bottleneck@*", "RKNN-rk4_38@*"),
     *("RKNet-rk4_38@*", "RKNet-radau3@*", "ODENet-ab@*", "ODENet-abm@*", "DenseNet-*@*", "Identity@*"),
 )
-_SINCE_CLIQUENETS_WEIGHTS = ("9ed5da918cefe616", "6b112a3ccd0e346f", "ee92262fbfdfce2e", "17b6fbac978914db")
+_SINCE_CLIQUENETS_WEIGHTS = (
+    *("9ed5da918cefe616", "6b112a3ccd0e346f", "ee92262fbfdfce2e", "17b6fbac978914db"),
+    *("f70ee8a077c445f1", "4a563d98caf372c0"),
+)
 EQUIVALENT: tuple[Equivalence, ...] = (
     # commits ec04a237e424, before the redesign, d227defa779c, after it, e87b2f5813f9, with an engine more,
-    # 7b2fa516bb2f, in fewer files, and 3b53209f1eda, with CutMix and more fused kernels
+    # 7b2fa516bb2f, in fewer files, 3b53209f1eda, with CutMix and more fused kernels, e35331c, and e79d6bb, with fused
+    # kernels for ODE-Net's stem and in tf32
     Equivalence(frozenset({"9a6bfa0a7ae39c35", *_SINCE_CLIQUENETS_WEIGHTS}), _TRIED),
     Equivalence(frozenset(_SINCE_CLIQUENETS_WEIGHTS), ("CliqueNet-*@*",)),
 )

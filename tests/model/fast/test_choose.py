@@ -8,6 +8,7 @@ import torch
 from rkcnn.model.create import create_model
 from rkcnn.model.fast import choose
 from rkcnn.model.fast.choose import fuse_steps
+from rkcnn.model.frame import StemConv
 from rkcnn.model.steps.rkcnn import RKStep
 
 CPU = torch.device("cpu")
@@ -37,3 +38,37 @@ def test_what_can_not_be_fused_says_why(
     network = create_model(spec, dropout=dropout)
     assert fuse_steps(network, CPU) == reason
     assert not any(step.fused for step in network.modules() if isinstance(step, RKStep))
+
+
+def test_fp32_keeps_the_plain_steps_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choose, "_why_not_here", lambda device: "")
+    network = create_model("RKCNN-I-2@k=4")
+    assert fuse_steps(network, CPU, "fp32") == "they compute in bf16 or tf32, and the recipe in fp32"
+    assert not any(step.fused for step in network.modules() if isinstance(step, RKStep))
+
+
+@pytest.mark.parametrize("precision", ["bf16", "tf32"])
+@pytest.mark.parametrize(
+    ("spec", "channels", "fused"),
+    [
+        ("RKCNN-R-2@k=32", 1, ["conv1", "conv2", "conv3"]),
+        ("RKCNN-R-2@k=64", 3, ["conv1", "conv2", "conv3"]),
+        ("RKCNN-R-2@k=80", 3, ["conv1"]),
+        ("RKCNN-R-2@k=16,stem=odenet", 5, ["conv1", "conv2", "conv3"]),
+        ("RKCNN-R-2@k=80,stem=odenet", 5, []),
+        ("RKCNN-R-2@k=128,stem=conv", 3, [""]),
+        ("RKCNN-R-2@k=128,stem=conv", 5, []),
+    ],
+)
+def test_the_stem_is_fused_where_its_channels_are_few(
+    monkeypatch: pytest.MonkeyPatch, precision: str, spec: str, channels: int, fused: list[str]
+) -> None:
+    pytest.importorskip("triton", reason="triton is not installed: make test-kernels")
+    monkeypatch.setattr(choose, "_why_not_here", lambda device: "")
+    network = create_model(spec, channels=channels)
+    assert fuse_steps(network, CPU, precision) == ""
+    stem = network.get_submodule("preprocessor")
+    found = [name for name, module in stem.named_modules() if isinstance(module, StemConv) and module.fused]
+    assert found == fused
+    takers = [module for module in network.modules() if isinstance(module, StemConv | RKStep) and module.fused]
+    assert all(module.takes_tf32 == (precision == "tf32") for module in takers)

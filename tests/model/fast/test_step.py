@@ -35,7 +35,7 @@ STEPS: dict[str, Callable[[], RKStep]] = {
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several blocks in every direction."""
     for module in (launch_forward, launch_backward):
-        monkeypatch.setattr(module, "choose_tiles", lambda rows, k: SMALL)
+        monkeypatch.setattr(module, "choose_tiles", lambda *shape: SMALL)
 
 
 def width(step: RKStep) -> int:
@@ -110,14 +110,14 @@ def test_in_float16_it_is_as_close_to_float32_as_the_readable_one(name: str) -> 
 def test_the_1x1_product_by_rows_gives_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     by_rows = SMALL._replace(narrow_by_rows=Stream(16, 8, 4), sums=Sums(16, 2, stages=3))
     for module in (launch_forward, launch_backward):
-        monkeypatch.setattr(module, "choose_tiles", lambda rows, k: by_rows)
+        monkeypatch.setattr(module, "choose_tiles", lambda *shape: by_rows)
     test_the_fused_step_computes_what_the_readable_one_does(name)
 
 
 def test_torchs_convolutions_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (launch_forward, launch_backward):
         monkeypatch.setattr(
-            module, "choose_tiles", lambda rows, k: SMALL._replace(conv=None, conv_back=None, conv_weights=None)
+            module, "choose_tiles", lambda *shape: SMALL._replace(conv=None, conv_back=None, conv_weights=None)
         )
     test_the_fused_step_computes_what_the_readable_one_does("I, two stages")
 

@@ -139,3 +139,12 @@ def test_fused_kernels_take_a_step_only_in_training_with_autocast() -> None:
         network(images)
     network(images)
     assert taken == steps
+
+
+def test_fused_kernels_take_float32_only_where_tf32_is_allowed() -> None:
+    step, y = RKStep(1, 4, Layers("bn")), torch.randn(2, 4, 3, 3)
+    assert not step.trains_fused(y)
+    step.takes_tf32 = True
+    assert step.trains_fused(y)
+    assert not step.trains_fused(y.double())
+    assert not step.eval().trains_fused(y)

@@ -10,21 +10,26 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.model.fast.program import CHANNELS, WIDEST, program_of
+from rkcnn.model.fast.tiles import SHARED_MEMORY
 from rkcnn.model.fold import ChannelAffine
-from rkcnn.model.frame import ConvStem, Transition
+from rkcnn.model.frame import StemConv, Transition
 from rkcnn.model.layers import BatchNorm
 from rkcnn.model.stage import Stage
 from rkcnn.model.steps.rkcnn import RKCNN, RKStep
 
-MOST_COLOURS = 4  # channels of images that the stem's kernels take
-SHARED_MEMORY = 160 * 1024  # bytes that a block of the kernels may take, as on A100, H100 and newer
+PRECISIONS = ("bf16", "tf32")  # that steps train in
+MOST_COLOURS = 4  # channels of images that the stem's kernels take, whatever the width of the stem
+STEM_WIDTH = 64  # channels up to which they take its other convolutions
 
 
-def fuse_steps(network: nn.Module, device: torch.device) -> str:
+def fuse_steps(network: nn.Module, device: torch.device, precision: str = "bf16") -> str:
     """Let every RKCNN step of the network, and the layers around, train in fused kernels.
 
-    If a step can't, nothing is changed; returns why not.
+    In bf16 they take what autocast rounds, and in tf32 float32 too. If a step can't, or the precision is another,
+    nothing is changed; returns why not.
     """
+    if precision not in PRECISIONS:
+        return f"they compute in {' or '.join(PRECISIONS)}, and the recipe in {precision}"
     periods = [module for module in network.modules() if isinstance(module, RKCNN)]
     steps = [step for period in periods for step in period.steps if isinstance(step, RKStep)]
     reason = _why_not_here(device) or ("" if steps else "it has no RKCNN step")
@@ -37,18 +42,23 @@ def fuse_steps(network: nn.Module, device: torch.device) -> str:
     from rkcnn.model.fast.step import take_step
 
     for step in steps:
-        step.fused = take_step
-    _fuse_frame(network, take_stem)
+        step.fused, step.takes_tf32 = take_step, precision == "tf32"
+    _fuse_frame(network, take_stem, takes_tf32=precision == "tf32")
     return ""
 
 
-def _fuse_frame(network: nn.Module, take_stem: Callable[[Tensor, Tensor], Tensor], evaluates: bool = False) -> None:
+def _fuse_frame(
+    network: nn.Module,
+    take_stem: Callable[[nn.Conv2d, Tensor], Tensor],
+    evaluates: bool = False,
+    takes_tf32: bool = False,
+) -> None:
     """Let stem and transitions use kernels of their own, in training alone or in evaluation too."""
     for module in network.modules():
         if isinstance(module, Transition):
             module.pools_first, module.evaluates_fused = True, evaluates
-        if isinstance(module, ConvStem) and module.in_channels <= MOST_COLOURS and module.out_channels <= WIDEST:
-            module.fused, module.evaluates_fused = take_stem, evaluates
+        if isinstance(module, StemConv) and _convolves_fused(module):
+            module.fused, module.evaluates_fused, module.takes_tf32 = take_stem, evaluates, takes_tf32
 
 
 def fuse_stages(folded: nn.Module, device: torch.device) -> None:
@@ -69,10 +79,15 @@ def separate_stages(folded: nn.Module) -> None:
     for module in folded.modules():
         if isinstance(module, Stage):
             module.infer = None
-        if isinstance(module, ConvStem):
+        if isinstance(module, StemConv):
             module.fused = None
         if isinstance(module, Transition):
             module.pools_first = False
+
+
+def _convolves_fused(conv: StemConv) -> bool:
+    widest = WIDEST if conv.in_channels <= MOST_COLOURS else STEM_WIDTH
+    return max(conv.in_channels, conv.out_channels) <= widest
 
 
 def _infers_fused(stage: Stage) -> bool:

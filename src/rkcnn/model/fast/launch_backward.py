@@ -38,7 +38,7 @@ def run_backward(gradient: Tensor, kept: Kept, program: Program) -> tuple[Tensor
     images, real, height, width = gradient.shape
     k = program.width
     rows, pixels = images * height * width, (images, height, width, k)
-    tiles = choose_tiles(rows, k)
+    tiles = choose_tiles(rows, k, states.element_size())
     flat = gradient.new_empty(program.starts[-1], dtype=torch.float32)
     sources = gradient_slots(program)
     gradients = states.new_empty((max(sources) + 1, rows, k))

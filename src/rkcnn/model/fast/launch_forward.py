@@ -64,7 +64,7 @@ def run_forward(y: Tensor, parameters: Sequence[Tensor], program: Program, eps: 
     images, _, height, width = y.shape
     rows, k = states.shape[1:]
     real = program.k
-    tiles = choose_tiles(rows, k)
+    tiles = choose_tiles(rows, k, states.element_size())
     weights = cast_weights(parameters, kept.weights, program)
 
     def finish(part: Tensor, block: int, row: Tensor, norm: tuple[Tensor, Tensor, Tensor] | None) -> None:

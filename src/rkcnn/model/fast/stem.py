@@ -1,4 +1,4 @@
-"""The 3x3 convolution that a network for small images begins with, as one operator."""
+"""The convolutions of a network's stem, each as one operator."""
 
 from __future__ import annotations
 
@@ -6,73 +6,112 @@ from typing import Any
 
 import torch
 import triton
-from torch import Tensor
+from torch import Tensor, nn
 
 from rkcnn.model.fast import stem_kernels as kernels
 from rkcnn.model.fast.launch_backward import add_splits
-from rkcnn.model.fast.tiles import part_count, power_of_two
-
-ROWS = 64  # pixels of a block
-PROGRAMS = 132  # about so many share the weight's gradient
+from rkcnn.model.fast.tiles import choose_window, part_count, power_of_two
 
 
 @torch.library.custom_op("rkcnn::stem", mutates_args=())
-def stem(images: Tensor, weight: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return the 3x3 convolution of the images, padded with zeros, in the precision given, channels last."""
-    x = images.permute(0, 2, 3, 1).contiguous()
-    count, height, width, channels = x.shape
-    rows, k = count * height * width, weight.shape[0]
-    out = x.new_empty((count, height, width, k), dtype=dtype)
+def stem(x: Tensor, weight: Tensor, bias: Tensor | None, stride: int, padding: int, dtype: torch.dtype) -> Tensor:
+    """Return the convolution of the images, padded with zeros, in the precision given, channels last."""
+    out = _allocate_result(x, weight, bias, stride, padding, dtype)
+    images, taps = _channels_last(x), _channels_last(weight)
+    count, k, high, wide = out.shape
+    rows = count * high * wide
+    window = choose_window(rows, k, taps[0].numel(), dtype.itemsize)
     with torch.cuda.device_of(x):
-        kernels.stem_forward[(triton.cdiv(rows, ROWS),)](
-            x, weight.permute(0, 2, 3, 1).contiguous(), out, rows, height, width, C=channels, K=k, BM=ROWS,
-            BN=power_of_two(k), BT=power_of_two(9 * channels),
+        kernels.stem_forward[(triton.cdiv(rows, window.rows),)](
+            images, taps, taps if bias is None else bias, out, rows, *x.shape[2:], high, wide, C=x.shape[1], K=k,
+            SIDE=weight.shape[2], STRIDE=stride, PAD=padding, BIASED=bias is not None, BM=window.rows,
+            BN=power_of_two(k), BT=window.sum,
         )  # fmt: skip
-    return out.permute(0, 3, 1, 2)
+    return out
 
 
-@stem.register_fake
-def _(images: Tensor, weight: Tensor, dtype: torch.dtype) -> Tensor:
-    count, _, height, width = images.shape
-    return images.new_empty((count, height, width, weight.shape[0]), dtype=dtype).permute(0, 3, 1, 2)
+def _allocate_result(
+    x: Tensor, weight: Tensor, bias: Tensor | None, stride: int, padding: int, dtype: torch.dtype
+) -> Tensor:
+    high, wide = ((size + 2 * padding - weight.shape[2]) // stride + 1 for size in x.shape[2:])
+    return x.new_empty((len(x), high, wide, len(weight)), dtype=dtype).permute(0, 3, 1, 2)
 
 
-@torch.library.custom_op("rkcnn::stem_backward", mutates_args=())
-def stem_backward(gradient: Tensor, images: Tensor) -> Tensor:
-    """Return the gradient of the weight, (k, channels, 3, 3) and channels last."""
-    g, x = (tensor.permute(0, 2, 3, 1).contiguous() for tensor in (gradient, images))
-    count, height, width, channels = x.shape
-    rows, k = count * height * width, g.shape[3]
-    parts, each = part_count(ROWS, PROGRAMS, rows, 1)
-    size = 9 * channels * k
-    room = g.new_empty((1, parts, size), dtype=torch.float32)
-    flat = g.new_empty(size, dtype=torch.float32)
-    with torch.cuda.device_of(g):
-        kernels.stem_weights[(parts,)](
-            g, x, room, rows, height, width, each, C=channels, K=k, BM=ROWS, BN=power_of_two(k),
-            BT=power_of_two(9 * channels),
+stem.register_fake(_allocate_result)
+
+
+@torch.library.custom_op("rkcnn::stem_input", mutates_args=())
+def stem_input(gradient: Tensor, weight: Tensor, height: int, width: int, stride: int, padding: int) -> Tensor:
+    """Return the gradient of images of that size, channels last, from that of the result."""
+    out = _allocate_input(gradient, weight, height, width, stride, padding)
+    (count, k, high, wide), side = gradient.shape, weight.shape[2]
+    rows = count * triton.cdiv(height, stride) * triton.cdiv(width, stride)
+    window = choose_window(rows, weight.shape[1], triton.cdiv(side, stride) ** 2 * k, gradient.element_size())
+    with torch.cuda.device_of(gradient):
+        kernels.stem_input[(triton.cdiv(rows, window.rows), stride**2)](
+            _channels_last(gradient), _channels_last(weight), out, rows, height, width, high, wide,
+            C=weight.shape[1], K=k, SIDE=side, STRIDE=stride, PAD=padding, BM=window.rows,
+            BN=power_of_two(weight.shape[1]), BT=window.sum,
         )  # fmt: skip
-        add_splits(room, flat, [(0, 9 * channels)], k, (1, 9 * channels, 9 * channels))
-    return flat.view(k, 3, 3, channels).permute(0, 3, 1, 2)
+    return out
 
 
-@stem_backward.register_fake
-def _(gradient: Tensor, images: Tensor) -> Tensor:
-    k, channels = gradient.shape[1], images.shape[1]
-    return gradient.new_empty((k, 3, 3, channels), dtype=torch.float32).permute(0, 3, 1, 2)
+@stem_input.register_fake
+def _allocate_input(gradient: Tensor, weight: Tensor, height: int, width: int, stride: int, padding: int) -> Tensor:
+    return gradient.new_empty((len(gradient), height, width, weight.shape[1])).permute(0, 3, 1, 2)
+
+
+@torch.library.custom_op("rkcnn::stem_weights", mutates_args=())
+def stem_weights(gradient: Tensor, x: Tensor, side: int, stride: int, padding: int) -> Tensor:
+    """Return the gradient of the weight, (k, channels, side, side) and channels last."""
+    (count, k, high, wide), channels = gradient.shape, x.shape[1]
+    rows, total = count * high * wide, side * side * channels
+    window = choose_window(rows, k, total, gradient.element_size())
+    across = triton.cdiv(total, window.sum)
+    parts, each = part_count(window.split, window.programs, rows, across)
+    room = gradient.new_empty((1, parts, k * total), dtype=torch.float32)
+    flat = gradient.new_empty(k * total, dtype=torch.float32)
+    with torch.cuda.device_of(gradient):
+        kernels.stem_weights[(parts, across)](
+            _channels_last(gradient), _channels_last(x), room, rows, *x.shape[2:], high, wide, each, C=channels, K=k,
+            SIDE=side, STRIDE=stride, PAD=padding, BM=window.split, BN=power_of_two(k), BT=window.sum,
+        )  # fmt: skip
+        add_splits(room, flat, [(0, total)], k, (1, total, total))
+    return flat.view(k, side, side, channels).permute(0, 3, 1, 2)
+
+
+@stem_weights.register_fake
+def _(gradient: Tensor, x: Tensor, side: int, stride: int, padding: int) -> Tensor:
+    shape = (gradient.shape[1], side, side, x.shape[1])
+    return gradient.new_empty(shape, dtype=torch.float32).permute(0, 3, 1, 2)
+
+
+def _channels_last(tensor: Tensor) -> Tensor:
+    return tensor.permute(0, 2, 3, 1).contiguous()
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    ctx.save_for_backward(inputs[0])
+    x, weight, _, ctx.stride, ctx.padding, _ = inputs
+    ctx.save_for_backward(x, weight)
 
 
-def _backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, None]:
-    return None, stem_backward(gradient, *ctx.saved_tensors), None
+def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    x, weight = ctx.saved_tensors
+    found: list[Tensor | None] = [None] * 6
+    if ctx.needs_input_grad[0]:
+        found[0] = stem_input(gradient, weight, *x.shape[2:], ctx.stride, ctx.padding).to(x.dtype)
+    if ctx.needs_input_grad[1]:
+        found[1] = stem_weights(gradient, x, weight.shape[2], ctx.stride, ctx.padding)
+    if ctx.needs_input_grad[2]:
+        found[2] = gradient.sum((0, 2, 3), dtype=torch.float32)  # torch.compile joins it with what made the gradient
+    return tuple(found)
 
 
 stem.register_autograd(_backward, setup_context=_keep)
 
 
-def take_stem(images: Tensor, weight: Tensor) -> Tensor:
-    """Convolve in the precision that autocast asks for."""
-    return stem(images, weight, torch.get_autocast_dtype(images.device.type))
+def take_stem(conv: nn.Conv2d, x: Tensor) -> Tensor:
+    """Convolve in the precision that autocast asks for; without it in that of the images."""
+    device = x.device.type
+    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+    return stem(x, conv.weight, conv.bias, conv.stride[0], int(conv.padding[0]), dtype)

@@ -103,7 +103,10 @@ def _(moments: Tensor, running: list[Tensor], counts: list[Tensor], numbers: lis
 
 
 def take_step(step: RKStep, y: Tensor) -> Tensor:
-    """Return y + e_1 + ... + e_s, in the precision that autocast asks for, and update the running statistics."""
+    """Return y + e_1 + ... + e_s, in the precision that autocast asks for, and update the running statistics.
+
+    Without autocast it is in that of y, and the products of float32 are rounded to tf32.
+    """
     stages = [stage for stage in (*step.guess, *step.refine) if isinstance(stage, Stage)]
     norms = [norm for stage in stages for norm in (stage.norm1, stage.norm2) if isinstance(norm, BatchNorm)]
     parameters = [

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.model.drawing import Diagram
-from rkcnn.model.layers import BatchNorm, Layers, has_autocast
+from rkcnn.model.layers import BatchNorm, Layers, may_round
 from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
 from rkcnn.model.stage import SharedStage, Stage
@@ -29,6 +29,7 @@ class RKStep(nn.Module):
 
     part_titles: ClassVar = {"guess": "Phase I, stage", "refine": "Phase II, stage", "both": "both phases, stage"}
     fused: Callable[[RKStep, Tensor], Tensor] | None = None  # y -> y + e_1 + ... + e_s in kernels of model/fast/
+    takes_tf32 = False  # whether they are used without autocast too, and round float32 to tf32
 
     def __init__(
         self,
@@ -63,10 +64,10 @@ class RKStep(nn.Module):
         return x, e
 
     def trains_fused(self, y: Tensor) -> bool:
-        """Whether fused kernels could take this step: in training with autocast, where norms follow the batches."""
+        """Whether fused kernels could take this step: in training, if they may round, where norms follow batches."""
         norms = [module for module in self.modules() if isinstance(module, BatchNorm)]
         return (
-            has_autocast(y)
+            may_round(y, self.takes_tf32)
             and y.numel() < 2**31
             and all(norm.training and not norm.frozen and norm.momentum is not None for norm in norms)
         )
