@@ -2,7 +2,7 @@
 
 >>> torch.hub.load("OWNER/rkcnn", "rkcnn_i_2_2_2_k120", classes=100)  # doctest: +SKIP
 >>> torch.hub.load("path/to/checkout", "rkcnn", "RKCNN-R-2@k=32", channels=1, source="local")  # doctest: +SKIP
->>> torch.hub.load("path/to/checkout", "rkcnn_i_2_2_2_k120", pretrained="cifar10", source="local")  # doctest: +SKIP
+>>> torch.hub.load("path/to/checkout", "rkcnn_r_2_k32", pretrained="mnist", source="local")  # doctest: +SKIP
 >>> torch.hub.load("path/to/checkout", "trained", "runs/mnist-mini/...", source="local")  # doctest: +SKIP
 """
 
@@ -35,7 +35,7 @@ def rkcnn(
 
 
 def trained(path: str) -> _Any:
-    """Return the trained network of a run's folder, a weights file or NAME.SET, with its classes: see `rkcnn.load`."""
+    """Return the trained network of a run's folder, a weights file or NETWORK.SET, with its classes (`rkcnn.load`)."""
     return _load(path)
 
 

@@ -2,7 +2,7 @@
 
 >>> import timm, rkcnn.timm  # doctest: +SKIP
 >>> timm.create_model("rkcnn_i_2_2_2_k120", num_classes=100)  # a network of the paper  # doctest: +SKIP
->>> timm.create_model("rkcnn_i_2_2_2_k120.cifar10", pretrained=True)  # with the package's weights  # doctest: +SKIP
+>>> timm.create_model("rkcnn_r_2_k32.mnist", pretrained=True)  # with the package's weights  # doctest: +SKIP
 >>> timm.create_model("rkcnn", network="RKCNN-R-2_2@k=32_64", features_only=True)  # any other  # doctest: +SKIP
 >>> timm.create_model("hf-hub:OWNER/NAME", pretrained=True)  # what `rkcnn push` uploaded  # doctest: +SKIP
 """

@@ -54,12 +54,12 @@ _TRIED = (
 )
 _SINCE_CLIQUENETS_WEIGHTS = (
     *("9ed5da918cefe616", "6b112a3ccd0e346f", "ee92262fbfdfce2e", "17b6fbac978914db"),
-    *("f70ee8a077c445f1", "4a563d98caf372c0"),
+    *("f70ee8a077c445f1", "002d1e851fd8b960"),
 )
 EQUIVALENT: tuple[Equivalence, ...] = (
     # commits ec04a237e424, before the redesign, d227defa779c, after it, e87b2f5813f9, with an engine more,
-    # 7b2fa516bb2f, in fewer files, 3b53209f1eda, with CutMix and more fused kernels, e35331c, and e79d6bb, with fused
-    # kernels for ODE-Net's stem and in tf32
+    # 7b2fa516bb2f, in fewer files, 3b53209f1eda, with CutMix and more fused kernels, e35331ceba04, and its successor
+    # with fused kernels for ODE-Net's stem and in tf32
     Equivalence(frozenset({"9a6bfa0a7ae39c35", *_SINCE_CLIQUENETS_WEIGHTS}), _TRIED),
     Equivalence(frozenset(_SINCE_CLIQUENETS_WEIGHTS), ("CliqueNet-*@*",)),
 )

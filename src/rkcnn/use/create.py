@@ -26,10 +26,10 @@ def create_model(
     dropout    follows every convolution of the blocks and transitions (0.2 on SVHN)
     init       chooses the initial weights: `paper` is torch's default for networks of one period, He's and Xavier's
                rules for several periods and for the published originals; `torch` or `he` is one of them for all
-    pretrained the data set of weights that come with the package, as in pretrained="cifar10" (`list_pretrained`). The
+    pretrained the data set of weights that come with the package, as in pretrained="mnist" (`list_pretrained`). The
                network is then in evaluation mode, in float32; `rkcnn.load` also returns its classes and normalisation
     """
-    if pretrained is None and name in list_pretrained():  # NAME.SET, as in timm
+    if pretrained is None and name in list_pretrained():  # NETWORK.SET, as in timm
         name, _, pretrained = name.rpartition(".")
     if pretrained is None or not isinstance(name, str):
         return build(name, 10 if classes is None else classes, 3 if channels is None else channels, dropout, init)

@@ -174,7 +174,7 @@ class Classifier:
 def load(path: str | Path) -> Classifier:
     """Return the trained network of a run's folder, of a weights file, or of a name in `list_pretrained()`, on the CPU.
 
-    As in `load("runs/mnist-mini/RKCNN-R-2@k=32/mini/seed-0")` and `load("RKCNN-I-2_2_2@k=120.cifar10")`.
+    As in `load("runs/mnist-mini/RKCNN-R-2@k=32/mini/seed-0")` and `load("RKCNN-R-2@k=32.mnist")`.
     """
     if not isinstance(path, str | Path):
         raise InputError(

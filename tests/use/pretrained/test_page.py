@@ -25,7 +25,8 @@ def test_a_row_has_its_errors(pretrained: str, tmp_path: Path) -> None:
     assert write_page(str(page)) == []
     row = next(line for line in page.read_text().splitlines() if line.startswith(f"| `{pretrained}` |"))
     assert f"| {100 * (weights.result.error or 0):.2f} % | {weights.storage.wrong} of 2,000 |" in row
-    assert ",max_steps_per_epoch=30 in fp32 | 0 |" in row
+    assert "| 28 x 28, grey, 10 classes |" in row
+    assert ",max_steps_per_epoch=30 in fp32 |" in row
     assert page.read_text().endswith("\n\nAfter.\n")
     assert "*" not in row
     weights.result.data["verified"] = False

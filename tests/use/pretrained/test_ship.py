@@ -95,6 +95,7 @@ def test_runs_that_are_not_to_be_shipped(run: Path, tmp_path: Path) -> None:
             {"run": replace(result.run, recipe=replace(result.run.recipe, initial_weights="012345678901"))},
             "started from other weights",
         ),
+        ({"run": replace(result.run, seed=3)}, "has seed 3; ship seed 0, since to choose among seeds is to choose on"),
     ):
         (tmp_path / "result.json").write_bytes(replace(result, **change).to_json())
         with pytest.raises(InputError, match=says):

@@ -1,1 +1,1 @@
-"""Trained networks that come with the package: NAME.SET.safetensors, what reads them, and what puts them here."""
+"""Trained networks that come with the package: NETWORK.SET.safetensors, what reads them, and what puts them here."""

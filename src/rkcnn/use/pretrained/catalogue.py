@@ -49,7 +49,7 @@ _STORAGE_KINDS: Kinds = {
 
 @dataclass(frozen=True)
 class Pretrained:
-    """A trained network of the package: `NAME.SET`, as in RKCNN-I-2_2_2@k=120.cifar10."""
+    """A trained network of the package: `NETWORK.SET`, as in RKCNN-R-2@k=32.mnist."""
 
     name: str
     path: Path
@@ -111,10 +111,10 @@ class Pretrained:
 
 
 def list_pretrained() -> list[str]:
-    """Return the names of the trained networks that come with the package, as in RKCNN-I-2_2_2@k=120.cifar10.
+    """Return the names of the trained networks that come with the package, as in RKCNN-R-2@k=32.mnist.
 
     `rkcnn.load`, `evaluate`, `predict` and the other functions and commands that take a run's folder also take such a
-    name; `create_model` takes its two parts: `create_model("RKCNN-I-2_2_2@k=120", pretrained="cifar10")`.
+    name; `create_model` takes its two parts: `create_model("RKCNN-R-2@k=32", pretrained="mnist")`.
     """
     return [each.name for each in read_catalogue()]
 
@@ -130,7 +130,7 @@ def read_catalogue() -> list[Pretrained]:
 def find_pretrained(path: str | Path) -> Pretrained | None:
     """Return the weights of which this is the name; None if it is that of a file or folder, or of nothing we know.
 
-    Raises InputError, with the names that would work, for a network alone and for NAME.SET that the package lacks.
+    Raises InputError, with the names that would work, for a network alone and for NETWORK.SET that the package lacks.
     """
     text = str(path)
     if Path(path).exists():

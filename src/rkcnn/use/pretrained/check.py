@@ -17,6 +17,7 @@ from rkcnn.page_writer import run_writer
 from rkcnn.use.evaluate import compute_logits, load_tested_images
 from rkcnn.use.load import load
 from rkcnn.use.pretrained.catalogue import Pretrained, find_pretrained, read_catalogue
+from rkcnn.use.pretrained.ship import count_mistakes
 
 ROUNDING = 2e-4  # of all answers: by which another processor, or a GPU, may change them, since it sums in another order
 
@@ -50,7 +51,7 @@ def load_test_set(weights: Pretrained) -> Images:
 def count_wrong(weights: Pretrained, images: Images, device: str = "auto") -> int:
     """Return how many of the images get another class than their own, computed in float32."""
     logits = compute_logits(replace(load(weights.name), result=None), images, device)
-    return int((logits.argmax(1).cpu() != images.labels).sum())
+    return count_mistakes(logits, images)
 
 
 def _find(name: str) -> Pretrained:

@@ -6,14 +6,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from rkcnn.data.sets import SETS, DataSet
 from rkcnn.page_writer import run_writer
 from rkcnn.report.readme import write_between
+from rkcnn.report.sentences import count
 from rkcnn.use.pretrained.catalogue import UNVERIFIED, Pretrained, read_catalogue
 
 MARKERS = "<!-- pretrained: python -m rkcnn.use.pretrained.page writes this -->", "<!-- /pretrained -->"
 HEAD = (
-    "| name | parameters | file | recipe | seed | test error | wrong, as stored |",
-    "|---|--:|--:|---|--:|--:|--:|",
+    "| name | images | parameters | file | recipe | test error | wrong, as stored |",
+    "|---|---|--:|--:|---|--:|--:|",
 )
 
 
@@ -26,17 +28,23 @@ def write_table(weights: Sequence[Pretrained]) -> str:
         row, storage = each.describe(), each.storage
         cells = (
             f"`{each.name}`",
+            _describe_images(SETS[each.data]),
             f"{row['params']:,}",
             f"{row['bytes'] / 1e6:.2f} MB, {row['weights']}",
             f"{row['recipe']} in {row['precision']}",
-            str(row["seed"]),
             f"{100 * row['error']:.2f} %{'' if row['verified'] else '*'}",
             f"{storage.wrong} of {storage.images:,}",
         )
         lines.append(f"| {' | '.join(cells)} |")
     note = [] if all(each.describe()["verified"] for each in weights) else [f"\\*: {UNVERIFIED}.", ""]
     total = sum(each.path.stat().st_size for each in weights)
-    return "\n".join([*lines, "", *note, f"{len(weights)} networks, {total / 1e6:.1f} MB together."])
+    return "\n".join([*lines, "", *note, f"{count(len(weights), 'network')}, {total / 1e6:.1f} MB together."])
+
+
+def _describe_images(data: DataSet) -> str:
+    """Write 28 x 28, grey, 10 classes."""
+    height, width, channels = data.shape
+    return f"{height} x {width}, {'grey' if channels == 1 else 'colour'}, {len(data.classes)} classes"
 
 
 def write_page(path: str) -> list[str]:

@@ -38,7 +38,7 @@ RECORDED = {"fp32": 3e-4, "tf32": 3e-3, "bf16": 3e-3}  # by which an error may d
 
 
 def ship(run: Path, folder: Path = HERE, device: str = "auto") -> Pretrained:
-    """Write the weights of a finished run to NAME.SET.safetensors, tested and with their record, and return them.
+    """Write the weights of a finished run to NETWORK.SET.safetensors, tested and with their record, and return them.
 
     The weights of convolutions and linear layers are stored in the half precision that changes the logits least, unless
     the number of wrong answers on the whole test set then differs by more than CHANGED of the images. All other
@@ -52,7 +52,7 @@ def ship(run: Path, folder: Path = HERE, device: str = "auto") -> Pretrained:
     classifier = replace(load_classifier(run), result=None)  # without a record it is computed in float32
     tensors = load(read_file(file, file.stat().st_size))
     logits = compute_logits(classifier, images, device)
-    before = count_wrong(logits, images)
+    before = count_mistakes(logits, images)
     allowed = RECORDED[result.run.recipe.precision]
     if result.error is None or abs(before / len(images) - result.error) > allowed:
         raise InputError(
@@ -75,6 +75,10 @@ def check_run(run: Path, result: Result, folder: Path) -> None:
         raise InputError(f"{run} is on {data}; ship runs on mnist, fashion-mnist, cifar10, cifar100 or svhn, all of it")
     if result.run.recipe.initial_weights:
         raise InputError(f"{run} started from other weights, which its record doesn't name; ship a run from new ones")
+    if result.run.seed:
+        raise InputError(
+            f"{run} has seed {result.run.seed}; ship seed 0, since to choose among seeds is to choose on the test set"
+        )
 
 
 def choose_storage(
@@ -89,7 +93,7 @@ def choose_storage(
     }
     kind = min(differences, key=differences.__getitem__)
     found = compute_logits(give(classifier, rounded[kind]), images, device)
-    before, wrong = count_wrong(logits, images), count_wrong(found, images)
+    before, wrong = count_mistakes(logits, images), count_mistakes(found, images)
     if abs(wrong - before) > CHANGED * len(images):
         return describe_storage("fp32", images, logits, before, 0.0), tensors
     return describe_storage(kind, images, found, before, differences[kind]), rounded[kind]
@@ -98,7 +102,7 @@ def choose_storage(
 def describe_storage(kind: str, images: Images, logits: Tensor, before: int, difference: float) -> Storage:
     """Return what a file says of its weights, with the logits of all images by the numbers that it holds."""
     first = replace(images, pixels=images.pixels[:FIRST], labels=images.labels[:FIRST])
-    wrong = count_wrong(logits, images), count_wrong(logits[:FIRST], first)
+    wrong = count_mistakes(logits, images), count_mistakes(logits[:FIRST], first)
     return Storage(kind, len(images), wrong[0], before, len(first), wrong[1], difference)
 
 
@@ -116,7 +120,7 @@ def give(classifier: Classifier, tensors: dict[str, Tensor]) -> Classifier:
     return replace(classifier, network=network.eval())
 
 
-def count_wrong(logits: Tensor, images: Images) -> int:
+def count_mistakes(logits: Tensor, images: Images) -> int:
     """Return how many of the images get another class than their own."""
     return int((logits.argmax(1).cpu() != images.labels).sum())
 
