@@ -12,7 +12,16 @@ from rkcnn.report.report import TableReport
 from rkcnn.report.results import ResultTable
 from rkcnn.report.tables.cells import RowText, is_filled
 
-LEFT = ("network", "costs", "data set", "data, recipe", "explicit", "implicit or refined")
+LEFT = (
+    "network",
+    "costs",
+    "data set",
+    "data, recipe",
+    "explicit",
+    "implicit or refined",
+    "RKCNN",
+    "network of similar size",
+)
 """The columns of text, which begin at the left; numbers end at the right."""
 
 
