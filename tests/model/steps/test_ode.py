@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 import torch
+from torch import Tensor
 from torchdiffeq import odeint
 
 from rkcnn.model.layers import BatchNorm, Layers
@@ -29,6 +32,28 @@ def test_time_is_the_leading_channel_of_both_convolutions() -> None:
         f.conv1.weight[:, 0] = 0
         f.conv2.weight[:, 0] = 0
     torch.testing.assert_close(f(0.0, y), f(0.5, y))
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_f_is_that_of_a_channel_filled_with_t(dropout: float) -> None:
+    """The oracle stores the channel beside y, as ODE-Net's own code does; in float64, with the gradients."""
+    torch.manual_seed(0)
+    f = OdeFunction(4, Layers("gn", dropout)).double()
+    y = torch.randn(3, 4, 5, 6, dtype=torch.float64, requires_grad=True)
+    t = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
+
+    def naive(t: Tensor, y: Tensor) -> Tensor:
+        for norm, conv in ((f.norm1, f.conv1), (f.norm2, f.conv2)):
+            y = conv(torch.cat([t.expand(3, 1, 5, 6), norm(y).relu()], 1))
+        return cast(Tensor, f.norm3(y))
+
+    found = []
+    for function in (f, naive):
+        torch.manual_seed(1)  # the same dropout
+        out = function(t, y)
+        found.append((out, *torch.autograd.grad(out.square().sum(), [t, y, *f.parameters()])))
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize(
