@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rkcnn.escape import escape_markdown
 from rkcnn.record.tables import TABLES, Table
-from rkcnn.report.figures.overview import Panel, draw_overview
+from rkcnn.report.figures.overview import Panel, can_be_drawn, draw_overview
 from rkcnn.report.footnotes import note_norms, note_records
 from rkcnn.report.report import Report, TableReport, build_report
 from rkcnn.report.results import CORRECTED, Records, ResultTable, Row, build_result_table, find_precisions
@@ -118,7 +118,7 @@ def write_readme_part(report: Report) -> str:
         return NO_RUNS
     bullets = [*_say_agreements(headlines), *_say_outcomes(headlines), *_say_limits(headlines)]
     lines = [introduce(headlines), _write_table(headlines), *_list_notes(headlines)]
-    if draw_overview(_make_panels(headlines)) is not None:
+    if can_be_drawn(_make_panels(headlines)):
         lines.append(f"![The errors of every run, by network and data set]({PICTURE.as_posix()})")
     lines.append("\n".join(f"- {line}" for line in bullets))
     page = f"[{PAGE.as_posix()}]({PAGE.as_posix()})"

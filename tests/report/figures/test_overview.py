@@ -57,6 +57,8 @@ def test_the_first_line_is_on_top_and_seeds_of_one_error_are_apart(tmp_path: Pat
 def test_panels_share_lines_and_say_what_was_not_run(tmp_path: Path) -> None:
     put_records(tmp_path / "paper")
     put_records(tmp_path / "fast", {"ResNet@k=32": (0.005, 0.006)}, preset="fast")
+    both = drawn([panel(tmp_path / "fast", "fast", "fast"), panel(tmp_path / "paper")])
+    assert [label.get_text() for label in both.axes[0].get_yticklabels()] == list(NAMES), "in their own order"
     one, two = drawn([panel(tmp_path / "paper"), panel(tmp_path / "fast", "fast", "fast")]).axes
     assert [text.get_text() for text in one.texts] == []
     assert [text.get_text() for text in two.texts] == ["not run yet"] * 3

@@ -27,6 +27,22 @@ class Panel(NamedTuple):
     results: ResultTable
     rows: tuple[tuple[str, Row | None], ...]  # by the name of the line
 
+    @property
+    def has_runs(self) -> bool:
+        """Whether all runs of some network ended."""
+        return any(row and row.all_finished for _, row in self.rows)
+
+
+def find_names(panels: Sequence[Panel]) -> list[str]:
+    """Return the names of the networks that were run on any of the data sets, in the order of the lines."""
+    run = {name for panel in panels for name, row in panel.rows if row}
+    return [name for name, _ in panels[0].rows if name in run] if panels else []
+
+
+def can_be_drawn(panels: Sequence[Panel]) -> bool:
+    """Whether there are enough networks for a figure."""
+    return len(find_names(panels)) >= FEWEST and any(panel.has_runs for panel in panels)
+
 
 def draw_overview(panels: Sequence[Panel]) -> Figure | None:
     """Draw the last-epoch error of every run and the mean of each network; None with fewer than three networks.
@@ -38,9 +54,8 @@ def draw_overview(panels: Sequence[Panel]) -> Figure | None:
     """
     from matplotlib.figure import Figure
 
-    names = [name for name, _ in panels[0].rows if any(dict(panel.rows)[name] for panel in panels)] if panels else []
-    shown = [panel for panel in panels if any(row and row.all_finished for _, row in panel.rows)]
-    if len(names) < FEWEST or not shown:
+    names, shown = find_names(panels), [panel for panel in panels if panel.has_runs]
+    if not can_be_drawn(panels):
         return None
     figure = Figure(figsize=(LABELS + WIDE * len(shown), 1.3 + HIGH * len(names)), layout="constrained")
     columns = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
