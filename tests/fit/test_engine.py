@@ -68,6 +68,22 @@ def test_what_is_missing_is_said(kind: str, spec: str, used: str, says: str) -> 
     assert engine.note.startswith(says)
 
 
+@pytest.mark.parametrize(
+    ("spec", "epochs", "kind"),
+    [
+        ("RKCNN-R-2@k=32", 1, "eager"),
+        ("RKCNN-R-2@k=32", 1_500, "eager"),  # 600,000 digits: 1.85e13 FLOPs
+        ("RKCNN-R-2@k=32", 1_700, "compile"),
+        ("RKCNN-R-2@k=4", 1_700, "eager"),
+        ("ODENet-abm@k=32", 1_700, "eager"),
+    ],
+)
+def test_a_long_run_on_a_cpu_is_compiled(spec: str, epochs: int, kind: str) -> None:
+    engine = start_engine("auto", trainer(spec, count=400, recipe=replace(RECIPE, epochs=epochs, batch=100)))
+    assert engine.kind == kind
+    assert bool(engine.note) == (spec.startswith("ODENet")), "that it can't be compiled"
+
+
 class CountingCompiler:
     """Stands in for the compiler, which takes 15 s a network, behind torch's own limits on compiling."""
 

@@ -11,11 +11,14 @@ import torch
 
 from rkcnn.error import InputError
 from rkcnn.fit.trainer import Trainer
+from rkcnn.model.cost import cost
 from rkcnn.model.fast.choose import fuse_steps
 from rkcnn.model.layers import BatchNorm
 
 ENGINES = ("auto", "eager", "compile", "graph", "fused")
 WARM_UP = 3  # real steps that let cuDNN and the allocator settle before a capture; their effect is undone
+LONG = 2e13  # FLOPs of a run on a CPU, about ten minutes of two cores: from there the minute that compiling takes pays
+FEWEST_IMAGES = 100_000  # of all epochs together: shorter runs are not counted
 COMPILED_VERSIONS = 100_000  # of one function that torch may keep; each network needs some, and torch's limit is 8
 
 
@@ -144,7 +147,7 @@ def start_engine(kind: str, trainer: Trainer) -> Engine:
     check_engine(kind)
     asked, notes = kind, []
     if kind == "auto":
-        kind = "eager"
+        kind = "compile" if trainer.device.type == "cpu" and _is_long(trainer) else "eager"
         if trainer.device.type == "cuda":  # fused kernels in tf32 have not been timed on a GPU yet
             kind = "graph" if trainer.recipe.precision == "tf32" else "fused"
     if kind == "fused" and (reason := _fuse(trainer)):
@@ -161,6 +164,18 @@ def start_engine(kind: str, trainer: Trainer) -> Engine:
     if kind in ("graph", "fused"):
         return Graph(trainer, note=note, kind=kind)
     return Engine(trainer, kind == "compile", note)
+
+
+def _is_long(trainer: Trainer) -> bool:
+    """Whether a run on a CPU is so long that compiling pays.
+
+    Network, images and recipe alone decide, so that a run that is continued is run in the same way.
+    """
+    images = trainer.recipe.epochs * trainer.steps * trainer.recipe.batch
+    if images < FEWEST_IMAGES or trainer.ranks.grouped:
+        return False
+    height, width = trainer.batches.images.pixels.shape[2:]
+    return 3 * cost(trainer.network, (height, width)).flops * images >= LONG
 
 
 def _fuse(trainer: Trainer) -> str:
