@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import pydoc
 import rlcompleter
 import subprocess
 import sys
@@ -90,7 +91,7 @@ def test_ipython_completes_names() -> None:
 
 
 def test_help_of_the_package_names_its_functions() -> None:
-    text = run("import rkcnn, pydoc; print(pydoc.plain(pydoc.render_doc(rkcnn.train)))")
+    text = pydoc.plain(pydoc.render_doc(rkcnn.train))
     assert "network: 'str | None' = None" in text
     assert "Train a network on images" in text
 
