@@ -4,7 +4,8 @@ BIN := .venv/bin
 # Keeps freed memory: otherwise glibc returns every large tensor to the kernel, which takes a fifth of a step's time (benchmarks/freed.py).
 KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
 SETUP := pyproject.toml constraints.txt src/rkcnn/__init__.py
-PYTEST := OMP_NUM_THREADS=1 $(KEEP_MEMORY) $(BIN)/pytest -n 2 --dist worksteal
+# Tests start many processes, each of which would compile the package anew if it could not keep its bytecode.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(KEEP_MEMORY) $(BIN)/pytest -n 2 --dist worksteal
 
 .PHONY: train models test test-shared test-gpu test-kernels test-weights fuzz bench-batches clean
 
