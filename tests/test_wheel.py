@@ -65,5 +65,6 @@ def test_the_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
     assert names == list(list_models())
     assert call(command, "--version").strip() == __version__
     assert "RKCNN-I-2@k=32: " in call(command, "describe", "RKCNN-I-2@k=32")
-    trained = json.loads(call(command, "train", "ResNet@k=4", "--set", "epochs=1", "--set", "max_steps_per_epoch=5", "--json"))
+    short = ("--set", "epochs=1", "--set", "max_steps_per_epoch=5")
+    trained = json.loads(call(command, "train", "ResNet@k=4", *short, "--json"))
     assert trained[0]["data"]["verified"], "on the digits that come with it"
