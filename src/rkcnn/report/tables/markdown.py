@@ -1,8 +1,8 @@
-"""A table as Markdown: whole, and the short form of the README."""
+"""A table as Markdown: whole, and the short form of docs/results.md."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from rkcnn.escape import escape_markdown
 from rkcnn.report.claims.claims import JudgedClaim
@@ -30,14 +30,10 @@ def table_markdown(part: TableReport, claims: Sequence[JudgedClaim] = ()) -> str
     return "\n".join(_lines(part, claims)) + "\n"
 
 
-def short_table(part: TableReport, specs: Collection[str] | None = None) -> str:
-    """Return the rows that have results, or those of them that are named, with errors and parameters alone."""
+def short_table(part: TableReport) -> str:
+    """Return the rows that have results, with errors and parameters alone."""
     heads = ("network", "params", "paper", f"ours, {_best(part.results)}", "ours, last epoch", "n")
-    shown = [
-        text
-        for text, row in zip(part.texts, part.results.rows, strict=True)
-        if (row.results or row.diverged) and (specs is None or row.network in specs)
-    ]
+    shown = [text for text, row in zip(part.texts, part.results.rows, strict=True) if row.results or row.diverged]
     cells = [
         (_name(part, row), row.params.text, *map(_space, (row.printed, row.best, row.last)), row.seeds) for row in shown
     ]
