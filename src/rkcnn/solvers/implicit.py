@@ -72,13 +72,15 @@ def fixed_point(
     residual = torch.full_like(active, torch.inf, dtype=x.dtype)
     points: list[Tensor] = []
     gaps: list[Tensor] = []
+    gram = torch.zeros(groups, 0, 0, dtype=x.dtype, device=x.device)  # inner products of the gaps
     for _ in range(max_iterations):
         value = flat(g(mixed.reshape(shape).transpose(0, 1)))
         iterations = iterations + active
         gap = value - mixed
-        bound = tol + tol * torch.maximum(value.abs(), mixed.abs())
-        unsettled = ~(gap.abs() < bound).all(1)
-        size, unsettled = group_reducer.max(torch.stack([gap.abs().amax(1), unsettled.to(x.dtype)]))
+        distance = gap.abs()
+        bound = torch.maximum(value.abs(), mixed.abs()).mul_(tol).add_(tol)
+        unsettled = ~(distance < bound).all(1)
+        size, unsettled = group_reducer.max(torch.stack([distance.amax(1), unsettled.to(x.dtype)]))
         settled = active & (unsettled == 0)
         better = active & (size < residual)
         result = torch.where(better[:, None], mixed, result)
@@ -91,25 +93,35 @@ def fixed_point(
         if reducer.all(~active):
             break
         points, gaps = [*points, value][-MEMORY:], [*gaps, gap][-MEMORY:]
-        mixed = torch.where(active[:, None], _mix(points, gaps, group_reducer), result)
+        gram = _extend(gram, gaps, group_reducer)
+        mixed = torch.where(active[:, None], _mix(points, gram), result)
     return FixedPoint(result.reshape(shape).transpose(0, 1), iterations, residual, converged)
 
 
-def _mix(points: list[Tensor], gaps: list[Tensor], reducer: BatchReducer) -> Tensor:
-    """Return the combination of the points g(x_i) whose gap is least.
+def _extend(gram: Tensor, gaps: list[Tensor], reducer: BatchReducer) -> Tensor:
+    """Return the inner products of all gaps, given those of the gaps before the last was added.
 
-    Each gap is scaled to its own size: they shrink so fast that their squares differ by more than float32
-    can hold. Products and sums are used instead of a matrix product, which would lose digits to TF32.
+    Products and sums are used instead of a matrix product, which would lose digits to TF32.
     """
-    gram = reducer.sum(torch.stack([torch.stack([(p * q).sum(1) for q in gaps], 1) for p in gaps], 1))
+    newest = reducer.sum(torch.stack([(gaps[-1] * each).sum(1) for each in gaps], 1))  # (groups, memory)
+    first = gram.shape[1] + 1 - len(gaps)  # 1 where the oldest gap has been dropped
+    rows = torch.cat([gram[:, first:, first:], newest[:, None, :-1]], 1)
+    return torch.cat([rows, newest[:, :, None]], 2)
+
+
+def _mix(points: list[Tensor], gram: Tensor) -> Tensor:
+    """Return the combination of the points g(x_i) whose gap is least, given the inner products of their gaps.
+
+    Each gap is scaled to its own size: they shrink so fast that their squares differ by more than float32 can hold.
+    """
     size = gram.diagonal(dim1=1, dim2=2).sqrt().clamp(min=torch.finfo(gram.dtype).tiny)  # (groups, memory)
-    ridge = 10 * torch.finfo(gram.dtype).eps * torch.eye(len(gaps), dtype=gram.dtype, device=gram.device)
+    ridge = 10 * torch.finfo(gram.dtype).eps * torch.eye(len(points), dtype=gram.dtype, device=gram.device)
     cosines = gram / size[:, :, None] / size[:, None, :] + ridge
     weights, _ = torch.linalg.solve_ex(cosines, size[:, -1:] / size)
     alpha = weights / size
     alpha = alpha / alpha.sum(1, keepdim=True)
-    mixed = torch.zeros_like(points[0])
-    for i, point in enumerate(points):
+    mixed = alpha[:, :1] * points[0]
+    for i, point in enumerate(points[1:], 1):
         mixed = mixed + alpha[:, i : i + 1] * point
     return mixed
 
