@@ -15,6 +15,7 @@ from rkcnn.error import InputError
 from rkcnn.model.cost import cost
 from rkcnn.model.fast.choose import fuse_stages, separate_stages
 from rkcnn.model.fold import fold_norms
+from rkcnn.model.layers import choose_layout
 from rkcnn.model.network import check_images
 from rkcnn.model.period import Period
 from rkcnn.model.solver import Solver
@@ -89,8 +90,8 @@ class FusedNetwork(nn.Module):
         """Choose the engine and the layout for the device that the weights are on."""
         device = next(self.folded.parameters()).device
         self.engine, self.note = choose_engine(self.folded, device, self.wanted, self.images)
-        slower = device.type == "cpu" and self.engine == "eager" and self.channels == 1  # measured: docs/performance.md
-        self.layout = torch.contiguous_format if slower else torch.channels_last
+        eager = self.engine == "eager"  # compiled, a group norm is as fast with channels last
+        self.layout = choose_layout(self.folded, device) if eager else torch.channels_last
         self.folded.to(memory_format=self.layout)  # type: ignore[call-overload]
         separate_stages(self.folded)
         if self.precision == "bf16" and self.engine != "eager":

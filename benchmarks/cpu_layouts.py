@@ -1,0 +1,87 @@
+"""How long a training step takes on one CPU thread: eager in both layouts, and compiled, side by side in turns.
+
+    python benchmarks/cpu_layouts.py [ROUNDS]
+
+Prints for each network the milliseconds of processor time, which other work on the machine changes less than the time
+on the wall: the median over the rounds, and the median of its ratio to the layout of one channel after the other. The
+numbers in docs/performance.md are those of seven rounds. `rkcnn.model.layers.choose_layout` and `--engine auto` follow
+from them.
+"""
+
+from __future__ import annotations
+
+import sys
+from statistics import median
+from time import process_time
+from typing import NamedTuple
+
+import torch
+
+import rkcnn
+from rkcnn.bench.training_step import make_noise
+from rkcnn.fit.engine import Engine
+from rkcnn.fit.recipe import find_recipe
+from rkcnn.fit.trainer import Trainer
+
+
+class Case(NamedTuple):
+    """A network, its images and its recipe."""
+
+    name: str
+    channels: int
+    side: int  # of an image, in pixels
+    batch: int
+    precision: str = "fp32"
+
+
+CASES = (
+    Case("RKCNN-R-2@k=32", 1, 28, 128),
+    Case("RKCNN-R-2@k=32", 1, 28, 128, "bf16"),
+    Case("ResNet@k=32", 1, 28, 128),
+    Case("RKNet-rk4_38@k=32", 1, 28, 128),
+    Case("RKCNN-R-2_2@k=32,stem=odenet", 1, 28, 64),  # the default for your own grey images
+    Case("RKCNN-R-2_2@k=32,stem=odenet", 3, 32, 64),  # the default for your own colour images
+    Case("RKCNN-R-2_2_2@k=32,stem=odenet", 3, 64, 64),  # the default for larger ones
+    Case("RKCNN-I-2_2_2@k=26_28_28", 3, 32, 64),
+    Case("RKCNN-I-2_2_2@k=26_28_28", 3, 32, 64, "bf16"),
+    Case("DenseNet-2_2_2@k=32", 3, 32, 64),
+    Case("ResNet@k=32_32_32", 3, 32, 64),
+)
+WAYS = {"contiguous": (torch.contiguous_format, False), "channels last": (torch.channels_last, False)}
+WAYS |= {f"{name}, compiled": (layout, True) for name, (layout, _) in WAYS.items()}
+
+
+def main(rounds: int = 7) -> None:
+    torch.set_num_threads(1)
+    for case in CASES:
+        engines = {way: prepare(case, rounds, *WAYS[way]) for way in WAYS}
+        seconds: dict[str, list[float]] = {way: [] for way in WAYS}
+        for _ in range(rounds):
+            for way, engine in engines.items():
+                began = process_time()
+                engine.advance()
+                seconds[way].append(process_time() - began)
+        first = seconds["contiguous"]
+        print(f"{case.name}, {case.channels} x {case.side} x {case.side}, batch {case.batch}, {case.precision}")
+        for way, each in seconds.items():
+            ratio = median(a / b for a, b in zip(first, each, strict=True))
+            print(f"  {way:24} {1e3 * median(each):8.1f} ms  {ratio:.2f} x", flush=True)
+
+
+def prepare(case: Case, rounds: int, layout: torch.memory_format, compiled: bool) -> Engine:
+    """Return an engine that has taken its first step, on images of noise, by the recipe `own`."""
+    images = make_noise((rounds + 1) * case.batch, case.channels, case.side)
+    recipe = find_recipe("own", {"batch": str(case.batch), "precision": case.precision})
+    network = rkcnn.create_model(case.name, classes=10, channels=case.channels)
+    trainer = Trainer(network, images, recipe, 0, torch.device("cpu"))
+    trainer.layout = layout
+    network.to(memory_format=layout)  # type: ignore[call-overload]
+    trainer.sgd.buffers = [torch.zeros_like(parameter) for parameter in trainer.sgd.parameters]
+    engine = Engine(trainer, compiled)
+    engine.begin()
+    engine.advance()
+    return engine
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
