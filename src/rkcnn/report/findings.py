@@ -22,7 +22,8 @@ from rkcnn.report.readme import check_markers, write_between
 from rkcnn.report.report import Report, TableReport
 from rkcnn.report.results import Row, read_records
 from rkcnn.report.sentences import format_difference, join, percent, signed
-from rkcnn.report.statistics import welch
+from rkcnn.report.similar_size import pair_by_size
+from rkcnn.report.statistics import correct_by_holm, is_significant, welch
 from rkcnn.report.tables.markdown import table_lines
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 PAGE = "docs/findings.md"
 FRONTIER = "frontier-params"
 NONE_YET = "No runs yet."
-SIMILAR = 0.1  # by how much the parameters of two networks of similar size may differ, as a share of the larger
 PAIRS = (  # of README rows: an explicit step, and one that is implicit or refines it, of the same width
     ("RK-Net (explicit)", "RK-Net (implicit)"),
     ("ODE-Net (explicit)", "ODE-Net (implicit)"),
@@ -57,13 +57,13 @@ def write_order(report: Report) -> str:
             error = stdev(found.differences) / sqrt(len(found.differences)) if len(found.differences) > 1 else None
             shift = signed(fmean(found.differences), part.results.decimals)
             shift += f" (standard error {percent(error, part.results.decimals)})" if error is not None else ""
-        counts = (found.same, found.by_paper, found.by_ours, found.agreeing)
+        counts = (found.same, found.by_paper, found.by_ours, found.agreeing, found.by_both)
         told = ["-" if count is None else str(count) for count in counts]
         correlation = "-" if found.correlation is None else f"{found.correlation:.2f}"
         rows.append((_name(part), str(found.networks), shift, correlation, str(found.pairs), *told))
     heads = ("data, recipe", "networks", "mean difference from the paper", "rank correlation", "pairs")
-    told_apart = ("told apart by the paper's numbers", "told apart by our runs", "of those, in the paper's order")
-    return _table((*heads, "in the paper's order", *told_apart), rows)
+    by_one = ("told apart by the paper's numbers", "told apart by our runs", "of those, in the paper's order")
+    return _table((*heads, "in the paper's order", *by_one, "told apart by both"), rows)
 
 
 def write_noise(report: Report) -> str:
@@ -83,7 +83,7 @@ def write_noise(report: Report) -> str:
         between = f"{percent(min(means), digits)} to {percent(max(means), digits)}"
         rows.append((_name(part), gained, spread, percent(draw, digits), between))
     heads = ("data, recipe", "choosing the best epoch gains", "one seed, standard deviation")
-    return _table((*heads, "test images, standard error", "networks with a step err"), rows)
+    return _table((*heads, "test images, standard error", "lowest to highest mean error"), rows)
 
 
 def write_cost(report: Report) -> str:
@@ -104,35 +104,33 @@ def write_cost(report: Report) -> str:
 
 
 def write_size(report: Report) -> str:
-    """Return the table of each RKCNN beside the other network whose number of parameters is nearest, if it is near."""
-    rows = []
+    """Return the table of each RKCNN beside the other network whose number of parameters is nearest, if it is near.
+
+    A sentence below it says which pairs are told apart after Holm's correction for all of them.
+    """
+    rows: list[tuple[str, ...]] = []
+    tested: list[tuple[tuple[Row, Row], float]] = []
     for part in report.tables:
-        ours, others = _split(part)
-        explicit = [row for row in ours if row.family == "RKCNN-E"]
-        for row in ours:
-            nearest = [_find_nearest(row, others), _find_nearest(row, [] if row in explicit else explicit)]
-            pairs = [(row, rival) for rival in nearest if rival]
-            rows += [(_name(part), *(_say_row(part, each) for each in pair), _subtract(part, *pair)) for pair in pairs]
-    return _table(("data, recipe", "RKCNN", "network of similar size", "difference"), rows)
+        for pair in pair_by_size(part.results.rows):
+            rows.append((_name(part), *(_say_row(part, each) for each in pair), _subtract(part, *pair)))
+            p = welch(pair[0].errors, pair[1].errors).p if _has_spread(*pair) else None
+            tested += [(pair, p)] if p is not None else []
+    table = _table(("data, recipe", "RKCNN", "network of similar size", "difference"), rows)
+    return f"{table}\n\n{_say_apart(tested)}" if tested else table
 
 
-def _split(part: TableReport) -> tuple[list[Row], list[Row]]:
-    """Return the networks with a step whose runs all ended: RKCNN, and the others."""
-    rows = [row for row in part.results.rows if row.all_finished and row.params and has_step(row)]
-    return [row for row in rows if row.family.startswith("RKCNN")], [
-        row for row in rows if not row.family.startswith("RKCNN")
-    ]
+def _has_spread(*rows: Row) -> bool:
+    """Whether each of the networks has two runs or more."""
+    return min(len(row.errors) for row in rows) > 1
 
 
-def _find_nearest(row: Row, others: Sequence[Row]) -> Row | None:
-    """Return the network with the most similar number of parameters, within SIMILAR; of equals the first."""
-
-    def distance(other: Row) -> float:
-        one, two = row.params or 0, other.params or 0
-        return abs(one - two) / max(one, two)
-
-    nearest = min(others, key=distance, default=None)
-    return nearest if nearest is not None and distance(nearest) <= SIMILAR else None
+def _say_apart(tested: Sequence[tuple[tuple[Row, Row], float]]) -> str:
+    """Say which pairs differ after Holm's correction, given the p-value of each."""
+    corrected = correct_by_holm([p for _, p in tested])
+    apart = [pair for (pair, _), p in zip(tested, corrected, strict=True) if is_significant(p)]
+    named = [f"{one.label} and {two.label}" for one, two in apart]
+    start = f"After Holm's correction for all {len(tested)} pairs" if len(tested) > 1 else "By Welch's test"
+    return f"{start}, {f'these are told apart: {join(named)}' if named else 'none is told apart'}."
 
 
 def write_step(report: Report) -> str:
@@ -235,8 +233,8 @@ def _say_row(part: TableReport, row: Row) -> str:
 def _subtract(part: TableReport, row: Row, other: Row) -> str:
     """Write the difference of two networks, with its interval where both have two runs or more."""
     digits = part.results.decimals
-    if min(len(row.errors), len(other.errors)) < 2:
-        return signed(fmean(row.errors) - fmean(other.errors), digits)
+    if not _has_spread(row, other):
+        return f"{signed(fmean(row.errors) - fmean(other.errors), digits)} (single runs)"
     value, *interval = format_difference(welch(row.errors, other.errors), digits)
     return f"{value} ({interval[0]})" if interval else value
 

@@ -84,12 +84,14 @@ def note_sampling(results: ResultTable, comparisons: Sequence[Comparison]) -> st
 
 
 def _say_difference_error(comparisons: Sequence[Comparison]) -> str:
-    found = [comparison.sampling for comparison in comparisons if comparison.sampling]
+    with_steps = [each for each in comparisons if each.row.family != "Identity"]
+    found = [each.sampling for each in with_steps or comparisons if each.sampling]
     if not found:
         return ""
     errors = _span([percent(sampling.se, 3) for sampling in found], "±")
     images = [sampling.disagreeing for sampling in found if sampling.disagreeing is not None]
-    start = f"For a difference between two networks it is {errors} points"
+    aside = " (Identity aside)" if 0 < len(with_steps) < len(comparisons) else ""
+    start = f"For a difference between two networks{aside} it is {errors} points"
     if len(images) < len(found):
         return f"{start}, if the two err independently; it is smaller if they err on the same images. "
     judged = _span([str(number) for number in sorted(images)])

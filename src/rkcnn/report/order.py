@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 from math import sqrt
+from operator import and_
 from statistics import fmean
 from typing import NamedTuple
 
@@ -28,6 +29,7 @@ class Order(NamedTuple):
     by_paper: int | None  # pairs that the paper's own numbers tell apart
     by_ours: int | None  # pairs that our runs tell apart
     agreeing: int | None  # of those, the ones in the paper's order
+    by_both: int | None  # pairs that both tell apart
 
 
 def find_order(results: ResultTable) -> Order | None:
@@ -54,6 +56,7 @@ def find_order(results: ResultTable) -> Order | None:
         by_paper=None if apart_in_paper is None else sum(apart_in_paper),
         by_ours=None if apart is None else sum(apart),
         agreeing=None if apart is None else sum(told and sign > 0 for told, sign in zip(apart, signs, strict=True)),
+        by_both=None if apart is None or apart_in_paper is None else sum(map(and_, apart, apart_in_paper)),
     )
 
 

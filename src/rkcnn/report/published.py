@@ -139,11 +139,12 @@ def introduce(headlines: dict[str, TableReport]) -> str:
     best = ""
     if any(part.results.way == "paper" for part in headlines.values()):
         best = (
-            " Best epochs are chosen on the test set, as the paper counts: the mean over runs, ours beside the paper's."
+            " Best epochs: the mean over runs of each run's lowest test error, as the paper seems to count; that epoch "
+            "is chosen on the test set, so this error is lower."
         )
     return (
-        f"Test errors in percent after the last epoch, mean ± standard deviation over seeds; nothing was chosen on the "
-        f"test set. {count(runs, 'run')} on {', '.join(machines)}: {trained}.{absent}{best}"
+        "Test errors in percent. Last epoch: mean ± standard deviation over seeds; nothing in it was chosen on the "
+        f"test set.{best} {count(runs, 'run')} on {', '.join(machines)}: {trained}.{absent}"
     )
 
 
@@ -265,8 +266,8 @@ def _say_limits(headlines: dict[str, TableReport]) -> Iterator[str]:
     known = [f"±{percent(max(found), 2)} points on {title}" for title, found in errors.items() if found]
     if known:
         yield (
-            f"The draw of the test images alone gives a difference of two networks a standard error of up to "
-            f"{join(known)}, so a small one may reverse on another test set."
+            f"The draw of the test images alone gives the difference of a network (Identity aside) from that RKCNN a "
+            f"standard error of up to {join(known)}, so a small difference may reverse on another test set."
         )
     norms = [title for title, part in headlines.items() if any(note_norms(part.results))]
     mixed = f"; on {join(norms)} RKCNN, DenseNet and CliqueNet have batch norm and the rest group norm" if norms else ""

@@ -15,13 +15,14 @@ from rkcnn.report.published import (
     NO_RUNS,
     TITLES,
     choose_headlines,
+    has_step,
     introduce,
     name_recipe,
     picture_of,
     say_recipe,
 )
 from rkcnn.report.report import Report, TableReport
-from rkcnn.report.results import Records, build_result_table, find_precisions
+from rkcnn.report.results import Records, ResultTable, build_result_table, find_precisions
 from rkcnn.report.sentences import Statement, count, title
 from rkcnn.report.tables.markdown import short_table
 
@@ -73,8 +74,7 @@ def _describe(part: TableReport) -> Iterator[str]:
     results = part.results
     shown = replace(results, rows=tuple(row for row in results.rows if row.results))
     yield f"## {TITLES[part.name]} by {name_recipe(results)}"
-    rows = sum(bool(row.results or row.diverged) for row in results.rows)
-    counted = f"{count(results.runs, 'run')} of {rows} of the {len(results.rows)} networks of the paper's table"
+    counted = _count_runs(results)
     if results.way == "paper":
         yield (
             f"{counted}, by {say_recipe(results)}. The paper's column and our best epoch give lowest (mean ± std) over "
@@ -102,6 +102,15 @@ def _describe(part: TableReport) -> Iterator[str]:
     if any(limits):
         yield "### What they can't show"
         yield "\n".join(f"- {line}" for line in limits if line)
+
+
+def _count_runs(results: ResultTable) -> str:
+    """Write `80 runs of 16 of the paper's 18 networks, and 5 of Identity`."""
+    of_paper = replace(results, rows=tuple(row for row in results.rows if has_step(row)))
+    ended = sum(bool(row.results or row.diverged) for row in of_paper.rows)
+    counted = f"{count(of_paper.runs, 'run')} of {ended} of the paper's {len(of_paper.rows)} networks"
+    control = results.runs - of_paper.runs
+    return counted + f", and {control} of Identity" * bool(control)
 
 
 def _list(statement: Statement) -> str:

@@ -214,9 +214,9 @@ def say_agreement(results: ResultTable, agreement: Agreement) -> str:
     left, right = (signed(end, digits) for end in agreement.intervals)
     named = f": {', '.join(_format_difference(row, found, digits) for row, found in apart)}" if apart else ""
     return (
-        f"With each run counted at its best epoch, as the paper counts ({say_paper_counts(results)}), our means are "
-        f"{low} to {high} points from the paper's over {count(agreement.tested, 'network')}. By Welch's test from the "
-        "mean, standard deviation and number of runs that the paper prints, with Holm's correction, "
+        f"With each run counted at its best epoch, as the paper seems to count ({say_paper_counts(results)}), our "
+        f"means are {low} to {high} points from the paper's over {count(agreement.tested, 'network')}. By Welch's test "
+        "from the mean, standard deviation and number of runs that the paper prints, with Holm's correction, "
         f"{len(apart) or 'none'} of them {'separate' if len(apart) > 1 else 'separates'}{named}. The "
         f"{100 * LEVEL:.0f} % intervals are within {left} to {right}."
     )
