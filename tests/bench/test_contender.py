@@ -44,3 +44,7 @@ def test_images_and_flops() -> None:
     assert count_flops(small, 8, training=True) == 24 * flops
     assert count_flops(small, 8, training=False) == 8 * flops
     assert count_flops(create_network("RKNet-radau3@k=4"), 8, training=True) is None
+
+
+def test_the_channels_are_those_that_a_network_is_for() -> None:
+    assert [create_network(name).channels for name in ("ResNet@k=4", "ResNet@k=4_4", "RKNet-64")] == [1, 3, 1]

@@ -48,7 +48,7 @@ def test_what_the_child_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="at batch 2 can't be measured: MemoryError: no more"):
         measure_peak("ResNet@k=4", 2, "fp32", "eager", "cpu", None)
     answer(monkeypatch, "", "", -9)
-    with pytest.raises(InputError, match="ended with code -9"):
+    with pytest.raises(CannotRun, match="killed by signal 9, probably for want of memory"):
         measure_peak("ResNet@k=4", 2, "fp32", "eager", "cpu", None)
 
 

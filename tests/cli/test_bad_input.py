@@ -99,6 +99,7 @@ OPTIONS_OF_DESCRIBE = {
     "--size -8": "size -8",
     "--size 9": "smallest it can take is 10x10",
     "--size 1e3": "1e3",
+    "--size 28.6": "28.6 is not a whole number",
     f"--size {10**22}": "65536",
     f"--size {3 * 10**9}": "65536",
     f"--classes {10**22}": "1000000",

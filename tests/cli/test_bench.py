@@ -10,6 +10,7 @@ import pytest
 
 from rkcnn.bench import measure
 from rkcnn.bench.measure import Measuring
+from rkcnn.error import InputError
 from rkcnn.record.bench import read_bench
 
 Run = Callable[..., tuple[int, str, str]]
@@ -69,13 +70,15 @@ def test_bad_input_is_one_sentence(
     assert not list(tmp_path.iterdir())
 
 
-def interrupt_after(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
+def interrupt_after(
+    monkeypatch: pytest.MonkeyPatch, turns: int, error: type[BaseException] = KeyboardInterrupt
+) -> None:
     run = Measuring.run
 
     def interrupted(self: Measuring) -> Iterator[Any]:
         for progress in run(self):
             if progress.done == turns:
-                raise KeyboardInterrupt
+                raise error("too little memory")
             yield progress
 
     monkeypatch.setattr(Measuring, "run", interrupted)
@@ -98,3 +101,12 @@ def test_ctrl_c_before_the_first_turn_writes_nothing(
     code, out, _ = rkcnn(*TINY, *BRIEF, "--json", str(tmp_path / "bench.json"))
     assert (code, out) == (130, "")
     assert not list(tmp_path.iterdir())
+
+
+def test_an_error_keeps_what_was_measured(rkcnn: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupt_after(monkeypatch, 7, InputError)
+    code, out, err = rkcnn(*TINY, *BRIEF, "--json", str(tmp_path / "bench.json"))
+    assert code == 2
+    assert "too little memory" in err
+    assert "ms" in out
+    assert read_bench(tmp_path / "bench.json").measurements

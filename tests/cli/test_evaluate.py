@@ -22,6 +22,7 @@ from rkcnn.cli.evaluate import say_agreement
 from rkcnn.data.load import load_data_set
 from rkcnn.evaluation.weights import NetworkDescription
 from rkcnn.model.create import create_model
+from rkcnn.model.fused import FusedNetwork
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -97,15 +98,25 @@ def exactness() -> Iterator[None]:
 
 @pytest.mark.parametrize(("precision", "rounds"), [("fp32", False), ("tf32", True)])
 def test_products_are_as_exact_as_in_training(
-    rkcnn: Run, run: Path, exactness: None, precision: str, rounds: bool
+    rkcnn: Run, run: Path, exactness: None, precision: str, rounds: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And afterwards those of the program that asked are as they were."""
+    seen: set[tuple[bool, bool]] = set()
+    compute = FusedNetwork._compute
+
+    def watch(self: FusedNetwork, images: torch.Tensor) -> torch.Tensor:
+        seen.add((torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32))
+        return compute(self, images)
+
+    monkeypatch.setattr(FusedNetwork, "_compute", watch)
     path = run / "result.json"
     result = json.loads(path.read_bytes())
     result["run"]["recipe"]["precision"] = precision
     path.write_text(json.dumps(result))
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = not rounds
     assert rkcnn("evaluate", str(run))[0] == 0
-    assert torch.backends.cudnn.allow_tf32 is torch.backends.cuda.matmul.allow_tf32 is rounds
+    assert seen == {(rounds, rounds)}
+    assert torch.backends.cudnn.allow_tf32 is torch.backends.cuda.matmul.allow_tf32 is not rounds
 
 
 def test_images_loaded_in_another_way_are_refused(rkcnn: Run, tmp_path: Path, digits: str) -> None:
@@ -314,6 +325,20 @@ def test_other_solvers_stand_below_the_trainings(rkcnn: Run, ode: tuple[str, ...
     assert [each["solver"] for each in found] == ["euler, 1 step", "dopri5, tol 0.01", "rk4, 2 steps"]
     assert [found[0]["evaluations"], found[2]["evaluations"]] == [1, 8]
     assert found[0]["metrics"]["images"] == 100
+
+
+def test_corruptions_are_printed_where_they_cant_be_drawn(rkcnn: Run, trained: Path, tmp_path: Path) -> None:
+    """What took 21 evaluations is not lost to a folder in the picture's place."""
+    copy = shutil.copytree(trained, tmp_path / "run")
+    (copy / "corruptions.svg").mkdir()
+    code, out, _ = rkcnn("evaluate", str(copy), "--corrupt")
+    assert code == 0
+    assert "  noise " in out
+    assert "note         no pictures: " in out
+    (tmp_path / "named" / "corruptions.svg").mkdir(parents=True)
+    code, _, err = rkcnn("evaluate", str(copy), "--corrupt", "-o", str(tmp_path / "named"))
+    assert code == 2
+    assert "corruptions.svg" in err
 
 
 def test_corruptions_are_printed_and_drawn(rkcnn: Run, trained: Path, tmp_path: Path) -> None:

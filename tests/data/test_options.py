@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from rkcnn.data.options import OwnOptions, Sources
@@ -53,15 +57,24 @@ def test_refuses_a_split_that_is_no_share(split: float) -> None:
         OwnOptions(split=split)
 
 
-def test_refuses_a_size_without_a_pixel() -> None:
-    with pytest.raises(InputError, match="`size=0` must be 1 pixel or more"):
-        OwnOptions(size=0)
-
-
-def test_refuses_a_size_of_another_word() -> None:
+@pytest.mark.parametrize("size", [0, -3, 32.5, True, "large", np.float64(32)])
+def test_refuses_a_size_that_is_no_number_of_pixels(size: Any) -> None:
     assert OwnOptions(size="auto").size == "auto"
-    with pytest.raises(InputError, match="`size=large` must be a number of pixels, or auto"):
-        OwnOptions(size="large")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"`size=.*` must be a whole number of pixels, 1 or more, or auto"):
+        OwnOptions(size=size)
+
+
+@pytest.mark.parametrize("channels", [0, 2, True, 3.0, "3"])
+def test_refuses_channels_that_no_image_has(channels: Any) -> None:
+    with pytest.raises(InputError, match=r"`channels=.*` must be 1 \(grey\) or 3 \(colour\)"):
+        OwnOptions(channels=channels)
+
+
+def test_numbers_of_numpy_become_pythons() -> None:
+    """A record in JSON holds them."""
+    given: Any = OwnOptions(size=np.int64(16), split=np.float32(0.25), channels=np.uint8(3))  # type: ignore[arg-type]
+    assert json.loads(json.dumps(asdict(given)))["size"] == 16
+    assert (given.split, given.channels) == (0.25, 3)
 
 
 @pytest.mark.parametrize("keys", ["", "x_train", "x_train=", "x=a", "x_train=a,x_train=b", "x_train=a,"])

@@ -85,6 +85,14 @@ def test_a_long_run_on_a_cpu_is_compiled_where_that_pays(spec: str, epochs: int,
     assert bool(engine.note) == (spec.startswith("ODENet")), "that it can't be compiled"
 
 
+def test_an_engine_that_compiles_nothing_undoes_what_another_compiled() -> None:
+    run = trainer("Identity@k=2")
+    Engine(run, compiled=True)
+    assert run.loss != run.forward
+    Engine(run)
+    assert run.loss == run.forward
+
+
 class CountingCompiler:
     """Stands in for the compiler, which takes 15 s a network, behind torch's own limits on compiling."""
 

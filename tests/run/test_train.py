@@ -157,6 +157,18 @@ def test_a_start_that_finished_no_epoch_leaves_no_stretch(
     assert (stretch.epochs, stretch.source) == (3, source_hash())
 
 
+def test_a_signal_in_the_last_evaluation_stops_before_the_next_run(digits: str, tmp_path: Path) -> None:
+    class StopAtTheEnd(Observer):
+        def epoch_done(self, job: Job, epoch: Epoch) -> None:
+            if job.trainer.finished:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(Stopped):
+        train(SPEC, digits, find_recipe("mini", CHANGES), out=tmp_path, seeds=(0, 1), observer=StopAtTheEnd())
+    assert [path.parent.name for path in tmp_path.rglob("result.json")] == ["seed-0"]
+    assert not list(tmp_path.rglob("seed-1/checkpoint-*")), "it was not begun"
+
+
 def test_what_could_not_be_compiled_is_in_the_first_lines_and_in_the_record(
     digits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -138,6 +138,10 @@ def test_another_solver_and_corrupted_images(arrays: Arrays, trained: TrainingRe
         evaluate(trained, test, method="dopri5")
     with pytest.raises(InputError, match="kinds are noise"):
         evaluate(trained, test, corruption=("fog", 1))
+    with pytest.raises(InputError, match=r"`corruption='noise'` given; give a kind and a grade from 1 to 5"):
+        evaluate(trained, test, corruption="noise")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no method 5"):
+        evaluate(trained, test, method=5)  # type: ignore[arg-type]
 
 
 def test_images_are_told_by_their_checksum(trained: TrainingResult, arrays: Arrays) -> None:

@@ -160,6 +160,7 @@ X, Y = np.zeros((4, 5, 5), np.uint8), np.arange(4)
         (((X, Y[:3]), (X, Y)), {}, "4 images need 4 whole numbers"),
         (((X, Y / 2), (X, Y)), {}, "need 4 whole numbers"),
         (((X, Y - 1), (X, Y)), {}, "labels begin at -1; classes are counted from 0"),
+        (((X, Y + 70_000), (X, Y)), {}, "labels go up to 7000.; there may be 65536 classes"),
         (((X, np.array(["a"] * 4)), (X, Y)), {}, "give numbers"),
         (((X, Y.astype([("a", int)])), (X, Y)), {}, "give numbers"),
     ],

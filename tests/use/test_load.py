@@ -112,3 +112,22 @@ def test_what_holds_no_network_gets_one_sentence(trained: TrainingResult, tmp_pa
     (tmp_path / "result.json").write_bytes(replace(result, run=replace(result.run, network="ResNet@k=8")).to_json())
     with pytest.raises(InputError, match=r"holds ResNet@k=4, and the run beside it is of ResNet@k=8"):
         load(tmp_path)
+
+
+def test_features_of_numpys_fractions_and_of_what_is_no_image(trained: TrainingResult) -> None:
+    model = load(trained.folder)
+    fractions = np.random.default_rng(0).random((2, 1, 28, 28))  # float64
+    (features,) = model.features(fractions)
+    (same,) = model.features(torch.from_numpy(fractions).float())
+    torch.testing.assert_close(features, same)
+    for shape in ((2, 3, 28, 28), (1, 28, 28)):
+        with pytest.raises(InputError, match=r"of shape .* given; give \(N, 1, height, width\)"):
+            model.features(np.zeros(shape))
+    fractions[0, 0, 0, 0] = np.nan
+    with pytest.raises(InputError, match="give fractions from 0 to 1, or uint8"):
+        model.features(fractions)
+
+
+def test_a_name_that_no_file_can_have_gets_one_sentence() -> None:
+    with pytest.raises(InputError):
+        load("x" * 300)

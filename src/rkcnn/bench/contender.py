@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from rkcnn.model.cost import cost, default_size
-from rkcnn.model.create import create_model
+from rkcnn.model.create import create_model, usual_channels
 from rkcnn.model.network import Network, Published
 from rkcnn.record.bench import Measurement
 
@@ -77,13 +77,8 @@ def matrix_units(precision: str) -> Iterator[None]:
 
 def create_network(name: str, seed: int = 0) -> Network | Published:
     """Return a network for ten classes with new weights: for grey images if it has one period, else for colour."""
-    from rkcnn.model.families import find_original
-    from rkcnn.model.spec import parse
-
-    original = find_original(name)
-    one_period = original is None and parse(name).periods == 1
     torch.manual_seed(seed)
-    return create_model(name, 10, 1 if one_period else 3)
+    return create_model(name, 10, usual_channels(name))
 
 
 def image_size(network: Network | Published) -> int:

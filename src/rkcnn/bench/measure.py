@@ -165,7 +165,13 @@ class Measuring:
             for contender in contenders:
                 measurement = contender.measurement
                 yield Progress(f"round {number} of {self.rounds}: {_describe(measurement)}", done, total)
-                measurement.seconds.append(contender.take_turn(self.steps))
+                try:
+                    measurement.seconds.append(contender.take_turn(self.steps))
+                except torch.OutOfMemoryError:
+                    raise InputError(
+                        f"the GPU has too little memory for {_describe(measurement)} beside the other contenders; "
+                        "measure fewer of them at once"
+                    ) from None
                 self._keep(measurement)
                 done += 1
 

@@ -31,12 +31,17 @@ class PeakMemory(NamedTuple):
 def measure_peak(
     network: str, batch: int, precision: str, engine: str, device: str, peer: PeerChoice | None
 ) -> PeakMemory:
-    """Return the peak memory of a training step in a new process; raises CannotRun or InputError as the step does."""
+    """Return the peak memory of a training step in a new process.
+
+    Raises CannotRun or InputError as the step does, and CannotRun if it takes more memory than there is.
+    """
     words = [network, str(batch), precision, engine, device, "-" if peer is None else str(peer)]
     done = subprocess.run(
         [sys.executable, "-m", "rkcnn.bench.memory", *words], capture_output=True, text=True, check=False
     )
     line = next((line for line in done.stdout.splitlines() if line.startswith("{")), None)
+    if line is None and done.returncode < 0:
+        raise CannotRun(f"its process was killed by signal {-done.returncode}, probably for want of memory")
     if line is None:
         why = (done.stderr.strip().splitlines() or [f"its process ended with code {done.returncode}"])[-1]
         raise InputError(f"the memory of {network} at batch {batch} can't be measured: {why}")
@@ -73,6 +78,8 @@ def take_steps(
 
 def main(arguments: Sequence[str]) -> None:
     """Run as the child: print one JSON object."""
+    import torch
+
     from rkcnn.run.device import pick_device
 
     network, batch, precision, engine, device, named = arguments
@@ -84,6 +91,10 @@ def main(arguments: Sequence[str]) -> None:
         print(json.dumps({"cannot": str(reason)}))
     except InputError as error:
         print(json.dumps({"error": str(error)}))
+    except (MemoryError, torch.OutOfMemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "memory" not in str(error):
+            raise
+        print(json.dumps({"cannot": "too little memory"}))
     else:
         print(json.dumps(found._asdict()))
 

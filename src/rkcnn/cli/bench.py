@@ -103,10 +103,10 @@ def bench(
             shown.show(*progress)
     except KeyboardInterrupt:
         interrupted = True
-    finally:
+    finally:  # what was measured before an error is shown and written too
         shown.clear()
-    if measuring.record.measurements:
-        _show(measuring.record, json_, output)
+        if measuring.record.measurements:
+            _show(measuring.record, json_, output)
     return EXIT_CODE if interrupted else 0
 
 

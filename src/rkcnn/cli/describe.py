@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from rkcnn.cli.data import WholeNumber
+
 if TYPE_CHECKING:
     from rich.tree import Tree
 
@@ -24,7 +26,7 @@ def describe(
     *,
     classes: int = 10,
     channels: int | None = None,
-    size: int | None = None,
+    size: WholeNumber | None = None,
     json_: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Print a network as a tree of its parts with output shapes, parameters and FLOPs, and its totals.
@@ -46,7 +48,7 @@ def describe(
 
     from rkcnn.error import InputError
     from rkcnn.model.cost import cost, default_size
-    from rkcnn.model.create import create_model
+    from rkcnn.model.create import create_model, usual_channels
     from rkcnn.model.families import FAMILIES
     from rkcnn.model.network import Network
     from rkcnn.report.paper import COST_TABLES, MISPRINTS, printed_costs
@@ -55,7 +57,7 @@ def describe(
     if size is not None and not 1 <= size <= LARGEST:
         raise InputError(f"size {size} given; an image has 1 to {LARGEST} pixels on a side")
     with torch.device("meta"):
-        network = create_model(name, classes, _usual_channels(name) if channels is None else channels)
+        network = create_model(name, classes, usual_channels(name) if channels is None else channels)
     side = size or default_size(network.channels)
     tree, total = outline(network, side), cost(network, side)
     paper = [
@@ -73,21 +75,6 @@ def describe(
         return
     about = FAMILIES[network.spec.family].about if isinstance(network, Network) else "a published original"
     print_tree(tree, asdict(total), paper, f"{about}, on {network.channels} x {side} x {side}")
-
-
-def _usual_channels(name: str) -> int:
-    """Return 1 for a network of one period, whose images are those of MNIST, and 3 for others and for wrong names."""
-    from rkcnn.error import InputError
-    from rkcnn.model.families import find_original
-    from rkcnn.model.spec import parse
-
-    original = find_original(name)
-    if original is not None and original.network:
-        return 3
-    try:
-        return 1 if parse(original.same_as if original else name).periods == 1 else 3
-    except InputError:
-        return 3  # whoever builds it says what is wrong
 
 
 def print_tree(tree: Component, total: dict[str, Any], paper: list[dict[str, Any]], about: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
@@ -114,6 +114,27 @@ class Evaluation:
         about = {"weights": str(self.weights), "network": self.classifier.name, "data": self.data}
         print(json.dumps(with_null({**about, "classes": self.images.classes, **findings}), indent=1))
 
+    def save(self, write: Callable[[Path], tuple[list[Path], list[str]]]) -> tuple[list[Path], list[str]]:
+        """Write pictures into the folder, and return them with notes on those that are missing.
+
+        Where the run's own folder can't be written, a note says so, and what was measured is shown all the same.
+        """
+        if self.folder is None:
+            return [], [NO_FOLDER]
+        try:
+            return write(self.folder)
+        except DiskError as error:
+            if self.folder != self.weights.parent:  # a folder that was named with -o
+                raise
+            return [], [f"no pictures: {with_flags(str(error))}"]
+
+    def print_notes(self, pictures: Sequence[Path], notes: Sequence[str]) -> None:
+        """Print which pictures were written, and why others were not."""
+        for path in pictures:
+            print_line(f"wrote        {path}")
+        for note in notes:
+            print_line(f"note         {note}")
+
 
 def report_metrics(task: Evaluation) -> None:
     """Measure, draw and print what the network gets wrong."""
@@ -121,15 +142,7 @@ def report_metrics(task: Evaluation) -> None:
 
     result, images = task.classifier.result, task.images
     metrics = measure_on(task.classifier, images, task.device)
-    pictures: list[Path] = []
-    notes = [] if task.folder else [NO_FOLDER]
-    try:
-        if task.folder:
-            pictures, notes = save_pictures(metrics, images, task.classifier.name, task.folder)
-    except DiskError as error:
-        if task.folder != task.weights.parent:  # a folder that was named with -o
-            raise
-        notes = [f"no pictures: {with_flags(str(error))}"]
+    pictures, notes = task.save(lambda folder: save_pictures(metrics, images, task.classifier.name, folder))
     if task.json:
         task.print_json({**metrics.as_dict(), "pictures": [str(path) for path in pictures], "notes": notes})
         return
@@ -139,10 +152,7 @@ def report_metrics(task: Evaluation) -> None:
     if result is not None and result.error is not None and same:
         agrees = say_agreement(abs(result.error - metrics.error), metrics.images, result.run.recipe.precision)
         print_line(f"recorded     {100 * result.error:.2f} % when it was trained{agrees}")
-    for path in pictures:
-        print_line(f"wrote        {path}")
-    for note in notes:
-        print_line(f"note         {note}")
+    task.print_notes(pictures, notes)
 
 
 def say_agreement(difference: float, images: int, precision: str) -> str:
@@ -261,12 +271,12 @@ def report_corrupted(task: Evaluation) -> None:
     progress = CountProgress(sys.stderr, "evaluations")
     clean, errors = measure_corrupted(task.classifier, task.images, task.device, progress.show)
     progress.clear()
-    pictures: tuple[Path, ...] = ()
-    if task.folder:
-        title = f"{task.classifier.name} on {task.images.name}"
-        pictures = save_figure(draw_corruptions(clean, errors, title), task.folder / "corruptions")
+    title = f"{task.classifier.name} on {task.images.name}"
+    figure = draw_corruptions(clean, errors, title)
+    pictures, notes = task.save(lambda folder: ([*save_figure(figure, folder / "corruptions")], []))
     if task.json:
-        task.print_json({"clean": clean, "corrupted": errors, "pictures": [str(path) for path in pictures]})
+        written = [str(path) for path in pictures]
+        task.print_json({"clean": clean, "corrupted": errors, "pictures": written, "notes": notes})
         return
     task.print_head()
     print_line(f"error        {100 * clean:.2f} % of the clean images")
@@ -275,7 +285,4 @@ def report_corrupted(task: Evaluation) -> None:
     for kind, values in errors.items():
         shown = "".join(f"{100 * value:9.2f}" for value in (*values, sum(values) / len(values)))
         print_line(f"  {kind:10}{shown}")
-    for path in pictures:
-        print_line(f"wrote        {path}")
-    if not task.folder:
-        print_line(f"note         {NO_FOLDER}")
+    task.print_notes(pictures, notes)

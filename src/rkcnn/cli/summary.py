@@ -18,7 +18,6 @@ from rkcnn.run_folder import CONFIG, CURVES, METRICS, PREDICTIONS, RESULT, WEIGH
 from rkcnn.use.progress import clock, percent
 
 if TYPE_CHECKING:
-    from rkcnn.error import InputError
     from rkcnn.record.run import Run
     from rkcnn.record.tables import Table
 

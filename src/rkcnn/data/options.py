@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields
-from numbers import Real
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -69,12 +69,16 @@ class OwnOptions:
     def __post_init__(self) -> None:
         if self.split is not None and not (isinstance(self.split, Real) and 0 < self.split < 1):
             raise InputError(f"`split={self.split}` must be a share between 0 and 1, say `split=0.2`")
-        if isinstance(self.size, str) and self.size != "auto":
-            raise InputError(f"`size={self.size}` must be a number of pixels, or auto")
-        if isinstance(self.size, int) and self.size < 1:
-            raise InputError(f"`size={self.size}` must be 1 pixel or more")
-        if self.channels not in (None, 1, 3):
-            raise InputError(f"`channels={self.channels}` must be 1 (grey) or 3 (colour)")
+        if self.size not in (None, "auto"):
+            if not _is_whole(self.size) or int(self.size) < 1:
+                raise InputError(f"`size={self.size}` must be a whole number of pixels, 1 or more, or auto")
+            object.__setattr__(self, "size", int(self.size))  # of NumPy's numbers none fits into a JSON file
+        if self.channels is not None:
+            if not _is_whole(self.channels) or self.channels not in (1, 3):
+                raise InputError(f"`channels={self.channels}` must be 1 (grey) or 3 (colour)")
+            object.__setattr__(self, "channels", int(self.channels))
+        if self.split is not None:
+            object.__setattr__(self, "split", float(self.split))
         if not isinstance(self.keys, str | None):
             raise InputError(f"`keys={self.keys}` must be text, as in `keys=x_train=pictures,y_train=kinds`")
         self.key_names()
@@ -91,6 +95,11 @@ class OwnOptions:
                 )
             names[ours] = theirs
         return names
+
+
+def _is_whole(value: object) -> bool:
+    """Whether a value is a whole number, Python's or NumPy's."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def read_own_options(facts: dict[str, Any]) -> OwnOptions:

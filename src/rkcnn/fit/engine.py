@@ -35,7 +35,7 @@ class Engine:
         self.stream = torch.cuda.Stream(trainer.device) if own_stream else None
         if compiled:
             warnings.filterwarnings("ignore", "TensorFloat32 tensor cores")  # fp32 is what the recipe asks for
-            trainer.loss = torch.compile(trainer.forward, dynamic=False)
+        trainer.loss = torch.compile(trainer.forward, dynamic=False) if compiled else trainer.forward
 
     @property
     def kind(self) -> str:

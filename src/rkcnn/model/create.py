@@ -20,6 +20,17 @@ INITS = ("paper", "torch", "he")
 LARGEST = 1_000_000  # classes, and channels of an image
 
 
+def usual_channels(name: str) -> int:
+    """Return 1 for a network of one period, whose images are those of MNIST, and 3 for others and for wrong names."""
+    original = find_original(name)
+    if original is not None and original.network:
+        return 3
+    try:
+        return 1 if parse(original.same_as if original else name).periods == 1 else 3
+    except InputError:
+        return 3  # whoever builds it says what is wrong
+
+
 def create_model(
     name: str, classes: int = 10, channels: int = 3, dropout: float = 0.0, init: str = "paper"
 ) -> Network | Published:

@@ -93,7 +93,10 @@ class Job:
         return finite
 
     def checkpoint_is_due(self, interval: float) -> bool:
-        """Whether the last checkpoint is older than `interval` seconds, or than CHECKPOINT_SHARE allows."""
+        """Whether the last checkpoint is older than `interval` seconds and than CHECKPOINT_SHARE asks for.
+
+        The second keeps the time spent on writing checkpoints below that share; an interval of 0 has no such limit.
+        """
         slow = self.checkpoint_seconds / CHECKPOINT_SHARE if interval > 0 else 0.0
         return time.monotonic() - self.checkpoint_time > max(interval, slow)
 

@@ -99,6 +99,8 @@ def train_side_by_side(
                 observer.already_finished(folder, result)
         signals = stack.enter_context(stop_signals())
         while waiting:
+            if ranks.largest(int(bool(signals))):  # one came while the runs before were evaluated
+                raise Stopped(signals[0] if signals else "another rank was stopped")
             jobs: list[Job] = []
             forget_peak(device)
             # Starting a run takes part of all ranks, so it needs room on the GPU of each.

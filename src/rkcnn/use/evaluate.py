@@ -22,7 +22,7 @@ from rkcnn.evaluation.corruption import CORRUPTIONS, GRADES, corrupt
 from rkcnn.evaluation.metrics import Metrics, Predictor, measure
 from rkcnn.model.fused import FusedNetwork
 from rkcnn.record.result import Result
-from rkcnn.run.device import pick_device, set_precision
+from rkcnn.run.device import pick_device
 from rkcnn.solvers.methods import SOLVERS
 from rkcnn.use.images import Labelled, label_images
 from rkcnn.use.load import Classifier, load
@@ -64,6 +64,8 @@ def evaluate(
     if isinstance(model, TrainingResult):
         model = model.folder
     classifier = model if isinstance(model, Classifier) else load(model)
+    if corruption is not None and not (isinstance(corruption, tuple | list) and len(corruption) == 2):
+        raise InputError(f"`corruption={corruption!r}` given; give a kind and a grade from 1 to 5, as in ('noise', 3)")
     choice = SolverChoice(method, steps, tol)
     if choice != SolverChoice():
         classifier = replace(classifier, network=solve_by(classifier.network, choice))
@@ -102,9 +104,7 @@ def find_precision(classifier: Classifier, device: torch.device) -> str:
 def make_predictor(classifier: Classifier, images: Images, device: str) -> Predictor:
     """Return a predictor of these images, normalised as those of the training; on a GPU in its precision."""
     place = pick_device(device)
-    precision = find_precision(classifier, place)
-    set_precision(precision)
-    return Predictor(classifier.description.prepare(images), place, precision)
+    return Predictor(classifier.description.prepare(images), place, find_precision(classifier, place))
 
 
 def load_tested_images(

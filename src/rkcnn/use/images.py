@@ -16,6 +16,7 @@ from rkcnn.data.load import load_data_set
 from rkcnn.data.options import OwnOptions
 from rkcnn.data.own_images import choose_share
 from rkcnn.data.progress import Progress
+from rkcnn.data.read.npz import MOST_LABELS
 from rkcnn.error import InputError
 
 Array = np.ndarray[Any, Any] | Tensor
@@ -166,6 +167,11 @@ def _read_arrays(given: Any, which: str) -> tuple[Tensor, Tensor]:
     labels = labels.long()
     if int(labels.min()) < 0:
         raise InputError(f"the {which} labels begin at {int(labels.min())}; classes are counted from 0")
+    if (highest := int(labels.max())) >= MOST_LABELS:
+        raise InputError(
+            f"the {which} labels go up to {highest}; there may be {MOST_LABELS} classes, counted from 0, as "
+            "np.unique(y, return_inverse=True)[1] makes them"
+        )
     return pixels, labels
 
 

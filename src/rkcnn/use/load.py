@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.disk import MissingFile
-from rkcnn.error import InputError
+from rkcnn.error import InputError, shorten
 from rkcnn.evaluation.weights import NetworkDescription, read_weights
 from rkcnn.model.network import period_features
 from rkcnn.record.result import Result, read_result
@@ -155,15 +155,20 @@ class Classifier:
             raise InputError(
                 f"{type(images).__name__} given; features takes a tensor or an array; `prepare` makes one of pictures"
             )
-        device = next(self.network.parameters()).device
-        images = torch.as_tensor(images).to(device)
+        weight = next(self.network.parameters())
+        images = torch.as_tensor(images).to(weight.device)
         if not images.is_floating_point():
             return period_features(self.network, self.normalise(images))
+        if images.dim() != 4 or images.shape[1] != self.channels:
+            raise InputError(
+                f"images of shape {tuple(images.shape)} given; give (N, {self.channels}, height, width), the channels "
+                "second"
+            )
         low, high = images.detach().aminmax()
-        if low < 0 or high > 1:
+        if not (low >= 0 and high <= 1):  # also where one of them is not a number
             raise InputError(f"floats from {low:g} to {high:g} given; give fractions from 0 to 1, or uint8")
-        mean, std = (torch.tensor(v, device=device).view(-1, 1, 1) for v in (self.mean, self.std))
-        return period_features(self.network, (images - mean) / std)
+        mean, std = (torch.tensor(v).view(-1, 1, 1).to(weight) for v in (self.mean, self.std))
+        return period_features(self.network, (images.to(weight.dtype) - mean) / std)
 
     def __repr__(self) -> str:
         height, width = self.size
@@ -180,7 +185,13 @@ def load(path: str | Path) -> Classifier:
         raise InputError(
             f"a {type(path).__name__} given for a trained network; give the folder of a finished run or its {WEIGHTS}"
         )
-    weights, result = find_weights(Path(path))
+    try:
+        weights, result = find_weights(Path(path))
+    except OSError as error:  # as for a name that is longer than any file's
+        raise InputError(
+            f"{shorten(str(path))} can't be opened ({error.strerror}); give the folder of a finished run or "
+            f"its {WEIGHTS}"
+        ) from None
     network, description = read_weights(weights)
     if result is not None and result.run.network != description.network:
         raise InputError(f"{weights} holds {description.network}, and the run beside it is of {result.run.network}")

@@ -35,7 +35,7 @@ class SolverChoice:
     def __post_init__(self) -> None:
         if self.method is not None and self.method not in SOLVERS:
             raise InputError(
-                f"no method {self.method!r}{did_you_mean(self.method, SOLVERS)}; methods are {', '.join(SOLVERS)}"
+                f"no method {self.method!r}{did_you_mean(str(self.method), SOLVERS)}; methods are {', '.join(SOLVERS)}"
             )
         if self.steps is not None and not 1 <= self.steps <= MOST_STEPS:
             raise InputError(f"steps={self.steps} given; give a whole number from 1 to {MOST_STEPS}")

@@ -111,3 +111,10 @@ def test_the_listing_needs_no_torch() -> None:
         "import rkcnn, sys; rkcnn.list_pretrained(); import rkcnn.use.pretrained.page; sys.exit('torch' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_file_is_located_once(pretrained: str, shipped: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From an archive each time would extract it again, and keep the copy until Python ends."""
+    first = read_catalogue()
+    monkeypatch.setattr(catalogue, "as_file", None)
+    assert read_catalogue() == first

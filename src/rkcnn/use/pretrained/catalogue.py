@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import as_file, files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ FOLDER = files("rkcnn.use.pretrained")
 SUFFIX = ".safetensors"
 UNVERIFIED = "trained and tested on images that are not, byte for byte, those of the published files"
 LISTING = "`rkcnn models --pretrained` lists all"
+_LOCATED: dict[str, Path] = {}  # where files of the package lie on the disk
 _EXTRACTED = ExitStack()  # where the package is a zip file: copies of weights, which are kept until Python ends
 atexit.register(_EXTRACTED.close)
 
@@ -122,9 +124,16 @@ def list_pretrained() -> list[str]:
 def read_catalogue() -> list[Pretrained]:
     """Return the trained networks of the package, in the order of `rkcnn data list`, the shorter names first."""
     found = [each for each in FOLDER.iterdir() if each.name.removesuffix(SUFFIX).rpartition(".")[2] in SETS]
-    weights = [Pretrained(each.name.removesuffix(SUFFIX), _EXTRACTED.enter_context(as_file(each))) for each in found]
+    weights = [Pretrained(each.name.removesuffix(SUFFIX), _locate(each)) for each in found]
     order = list(SETS)
     return sorted(weights, key=lambda each: (order.index(each.data), len(each.network), each.network))
+
+
+def _locate(file: Traversable) -> Path:
+    """Return where a file of the package lies on the disk, extracted until the program ends if it is in an archive."""
+    if str(file) not in _LOCATED:
+        _LOCATED[str(file)] = _EXTRACTED.enter_context(as_file(file))
+    return _LOCATED[str(file)]
 
 
 def find_pretrained(path: str | Path) -> Pretrained | None:
