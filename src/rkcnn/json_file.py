@@ -66,6 +66,18 @@ def parse_json(content: bytes | str, kind: type[Container]) -> Container:
     return value
 
 
+def parse_record(content: bytes | str, what: str, schema: int) -> dict[str, Any]:
+    """Return the fields of a record in JSON but for `schema`, the version of its format, which must be the given one.
+
+    Raises TypeError or ValueError, with the reason, if the text is no such record; `what` names it in the message.
+    """
+    facts = parse_json(content, dict)
+    check_fields(what, facts, {"schema": int})
+    if (found := facts.pop("schema")) != schema:
+        raise ValueError(f"it has schema {found}, and this version of rkcnn reads {schema}")
+    return facts
+
+
 def check_fields(
     what: str, facts: Any, kinds: Kinds, known: set[str] | None = None, optional: Kinds | None = None
 ) -> None:

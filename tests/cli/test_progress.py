@@ -14,11 +14,12 @@ from rich.console import Console
 import rkcnn.cli.progress
 from fit.bench import digits
 from outcome import outcome
-from rkcnn.cli.progress import BenchProgress, CountProgress, RunProgress, describe_job
+from rkcnn.cli.progress import BenchProgress, CountProgress, RunProgress
 from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.run import Run
 from rkcnn.run.job import Job, start_job
+from rkcnn.use.progress import describe_job
 
 
 class Terminal(io.StringIO):

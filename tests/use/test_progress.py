@@ -17,10 +17,11 @@ def test_a_run_is_described_and_followed(arrays: Arrays, tmp_path: Path, capsys:
     result = train("ResNet@k=4", arrays, **settings)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "network   ResNet@k=4, 938 parameters"
-    assert lines[1] == f"data      {result.run.data}: 200 training and 50 test images, 10 classes, 28 x 28"
+    images = "200 images to train on, 50 to test on, 10 classes, 28 x 28 x 1, your own images"
+    assert lines[1] == f"data      {result.run.data}: {images}"
     schedule = "lr rises to 0.1 at 25 % of the run and falls to 0"
     assert lines[2] == f"recipe    own,epochs=2,batch=50,flip=False: 2 epochs of 4 steps of 50 images, {schedule}"
-    assert lines[3] == "device    cpu, fp32, eager"
+    assert lines[3] == "device    cpu (1 thread), fp32, eager"
     last = result.epochs[-1]
     (said,) = (line for line in lines if line.startswith("epoch 2/2"))
     assert said.startswith(

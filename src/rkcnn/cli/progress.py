@@ -22,7 +22,7 @@ from rkcnn.cli.summary import describe_finished, save_curves
 from rkcnn.error import with_flags
 from rkcnn.escape import escape_text
 from rkcnn.run.observer import Observer
-from rkcnn.use.progress import clock, count, percent
+from rkcnn.use.progress import clock, describe_job, next_step, percent
 
 if TYPE_CHECKING:
     from rkcnn.record.result import Epoch, Result
@@ -225,34 +225,6 @@ class RunProgress(Observer):
     def _print(self, *lines: str) -> None:
         for line in lines:
             print_on(self.console, line)
-
-
-def describe_job(job: Job) -> list[str]:
-    """Return what will be trained: network, data, recipe, device."""
-    import torch
-
-    trainer, recipe, device = job.trainer, job.run.recipe, job.trainer.device
-    images, channels, height, width = job.train.pixels.shape
-    test = job.predictor.images
-    params = sum(p.numel() for p in trainer.network.parameters())
-    where = torch.cuda.get_device_name(device) if device.type == "cuda" else count(torch.get_num_threads(), "thread")
-    ranks = f" x {trainer.ranks.world} ranks" if trainer.ranks.world > 1 else ""
-    no_effect = " (has no effect on a cpu)" if (recipe.precision, device.type) == ("tf32", "cpu") else ""
-    purpose = "held out for validation" if job.run.held_out == "validation" else "to test on"
-    origin = "" if job.train.verified else f", {job.train.origin}"
-    return [
-        f"network   {job.run.network}, {params:,} parameters",
-        f"data      {job.run.data}: {images:,} images to train on, {len(test):,} {purpose}, "
-        f"{len(job.train.classes)} classes, {height} x {width} x {channels}{origin}",
-        f"recipe    {recipe}: {count(recipe.epochs, 'epoch')} of "
-        f"{count(trainer.steps, 'step')} of {count(recipe.batch, 'image')}, {recipe.describe_schedule()}",
-        f"device    {device} ({where}){ranks}, {recipe.precision}{no_effect}, {job.engine.kind}",
-    ]
-
-
-def next_step(job: Job) -> str:
-    """Return the position of the step that comes next, counted from 1."""
-    return f"epoch {job.trainer.epoch + 1}, step {job.trainer.step + 1}"
 
 
 def _position(job: Job, step: int) -> _Position:

@@ -125,13 +125,14 @@ def train(
     if not 1 <= seeds <= MOST_SEEDS:
         raise InputError(f"--seeds {seeds} given; train 1 to {MOST_SEEDS} of them")
 
-    from rkcnn.cli.progress import RunProgress, StoppingConsole, next_step
+    from rkcnn.cli.progress import RunProgress, StoppingConsole
     from rkcnn.cli.summary import summarise_runs
     from rkcnn.data.progress import Progress
     from rkcnn.run.device import keep_freed_memory
     from rkcnn.run.side_by_side import Stopped
     from rkcnn.run.train import train as train_seeds
     from rkcnn.use.pretrained.catalogue import locate_weights
+    from rkcnn.use.progress import next_step
 
     first = os.environ.get("RANK", "0") == "0"  # with torchrun only the first rank prints
     keep_freed_memory()

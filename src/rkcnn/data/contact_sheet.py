@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
 from rkcnn.data.images import Images
-from rkcnn.disk import writing_to
+from rkcnn.disk import write_atomically
 from rkcnn.error import InputError
 from rkcnn.escape import escape_text
 
@@ -95,17 +94,12 @@ def draw_chosen(images: Images, chosen: Sequence[tuple[int, str]], lines: Sequen
 
 
 def save_sheet(sheet: Image, path: Path) -> None:
-    """Write a sheet as PNG, completely or not at all; only a regular file is replaced."""
+    """Write a sheet as PNG, completely or not at all; a folder, a pipe or a device is not replaced."""
     if path.suffix.lower() != ".png":
         raise InputError(f"{path}: a sheet is a PNG file; give a name that ends in .png")
-    if os.path.lexists(path) and not os.path.isfile(path):
-        raise InputError(f"{path}: exists and is not a regular file; give the name of a new file")
-    with (
-        writing_to(path, "give another file"),
-        tempfile.TemporaryDirectory(prefix=".sheet-", dir=path.parent) as folder,
-    ):
-        sheet.save(Path(folder) / "sheet.png", format="PNG")
-        (Path(folder) / "sheet.png").replace(path)
+    content = BytesIO()
+    sheet.save(content, format="PNG")
+    write_atomically(path, content.getvalue(), "give another file")
 
 
 def _scale(images: Images) -> int:

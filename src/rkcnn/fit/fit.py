@@ -92,7 +92,7 @@ def _finish_epoch(run: int, trainer: Trainer) -> EpochDone | Diverged:
 
 
 def _average_solves(trainer: Trainer) -> tuple[float, float, float] | tuple[None, None, None]:
-    """The epoch's share of solves that did not converge and its evaluations of f, summed over the periods."""
+    """Return the epoch's share of solves that did not converge and its evaluations of f, summed over the periods."""
     if not trainer.solver_stats:
         return None, None, None
     read = [stats.read() for stats in trainer.solver_stats]

@@ -12,7 +12,7 @@ from typing import Any
 
 from rkcnn.disk import read_file
 from rkcnn.error import InputError
-from rkcnn.json_file import LONG, Kinds, check_fields, parse_json
+from rkcnn.json_file import LONG, Kinds, check_fields, parse_record
 
 SCHEMA = 1  # the version of the file's shape; a file of another version is not read
 KINDS = ("train", "infer", "memory", "solve")
@@ -129,10 +129,7 @@ def read_bench(path: Path) -> Bench:
     """Read and check a record; raises InputError unless it holds everything that readers rely on."""
     content = read_file(path, LONG)
     try:
-        facts = parse_json(content, dict)
-        check_fields("record", facts, {"schema": int})
-        if (schema := facts.pop("schema")) != SCHEMA:
-            raise ValueError(f"it has schema {schema}, and this version of rkcnn reads {SCHEMA}")
+        facts = parse_record(content, "record", SCHEMA)
         check_fields("record", facts, _RECORD, known=set(_RECORD))
         check_fields("versions", facts["versions"], dict.fromkeys(facts["versions"], str))
         for each in facts["measurements"]:

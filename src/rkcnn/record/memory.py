@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rkcnn.disk import read_file
 from rkcnn.error import InputError
-from rkcnn.json_file import SHORT, Kinds, check_fields, parse_json
+from rkcnn.json_file import SHORT, Kinds, check_fields, parse_record
 from rkcnn.record.result import LARGEST, SCHEMA
 from rkcnn.record.run import folder_name
 from rkcnn.run_folder import MEMORY, find_named
@@ -58,10 +58,7 @@ def read_memory(path: Path) -> Memory:
     """Read and check a record; raises InputError unless it holds everything that readers rely on."""
     content = read_file(path, SHORT)
     try:
-        facts = parse_json(content, dict)
-        check_fields("record", facts, {"schema": int})
-        if (schema := facts.pop("schema")) != SCHEMA:
-            raise ValueError(f"it has schema {schema}, and this version of rkcnn reads {SCHEMA}")
+        facts = parse_record(content, "record", SCHEMA)
         check_fields("record", facts, _FIELDS, known=set(_FIELDS))
         check_fields("versions", facts["versions"], dict.fromkeys(facts["versions"], str))
         _check_values(Memory(**facts))

@@ -12,7 +12,7 @@ from rkcnn.data.options import read_own_options
 from rkcnn.disk import read_file
 from rkcnn.error import InputError
 from rkcnn.fit.epoch import TrainingEpoch
-from rkcnn.json_file import LONG, Kinds, check_fields, parse_json
+from rkcnn.json_file import LONG, Kinds, check_fields, parse_record
 from rkcnn.record.run import Run, read_run
 from rkcnn.record.source import Source, is_current_code
 from rkcnn.run_folder import RESULT, find_named
@@ -137,10 +137,7 @@ def read_result(path: Path) -> Result:
 def parse_result(content: bytes | str, path: Path) -> Result:
     """Return the result that JSON describes, checked as `read_result` does; `path` is the file that holds it."""
     try:
-        facts = parse_json(content, dict)
-        check_fields("result", facts, {"schema": int})
-        if (schema := facts.pop("schema")) != SCHEMA:
-            raise ValueError(f"it has schema {schema}, and this version of rkcnn reads {SCHEMA}")
+        facts = parse_record(content, "result", SCHEMA)
         check_fields("result", facts, _RESULT_FIELDS, known=_names(Result))
         run, epochs, stretches = read_progress(facts["run"], facts["epochs"], facts["stretches"])
         result = Result(

@@ -61,7 +61,7 @@ def welch(a: Sequence[float], b: Sequence[float], level: float = LEVEL) -> Diffe
 
 
 def welch_from_samples(one: Sample, two: Sample, level: float = LEVEL) -> Difference:
-    """Do the same with samples of which only mean, deviation and number are known, as those that the paper printed."""
+    """Return Welch's difference of samples of which only mean, deviation and number are known, as the paper's are."""
     value = one.mean - two.mean
     if one.std is None or two.std is None:
         return Difference(value, None, None, None, f"{one.n} against {two.n} runs: a side of one run shows no spread")
@@ -81,7 +81,7 @@ def is_significant(p: float | None) -> bool:
 
 
 def permutation_test(a: Sequence[float], b: Sequence[float]) -> Permutation:
-    """Exact two-sided test: the share of all splits of the pooled runs whose means differ at least as much.
+    """Return the exact two-sided p: the share of all splits of the pooled runs whose means differ at least as much.
 
     `smallest` is 2 of C(2n, n) with equal sides, since swapping them gives the same difference, else 1.
     """

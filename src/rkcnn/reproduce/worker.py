@@ -149,10 +149,6 @@ def _read_lines(lines: queue.Queue[str]) -> None:
     signal.raise_signal(signal.SIGTERM)  # unlike os.kill, this calls the handler on Windows too
 
 
-if __name__ == "__main__":
-    main()
-
-
 @dataclass(frozen=True)
 class Slot:
     """A device and the CPU threads that go with it: room for one worker process."""
@@ -226,3 +222,7 @@ class WorkerProcess:
             self.process.kill()
         finally:
             self.events.put((self, None))
+
+
+if __name__ == "__main__":
+    main()

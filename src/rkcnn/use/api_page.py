@@ -83,7 +83,7 @@ def _find_types(functions: list[Any], types: list[type]) -> list[type]:
 
 
 def _returns(function: Any) -> Any:
-    """The type that a function returns, or None where only type checkers import it."""
+    """Return the type that a function returns, or None where only type checkers import it."""
     try:
         return typing.get_type_hints(getattr(function, "fget", function)).get("return")
     except NameError:
@@ -95,7 +95,7 @@ def _describe_function(title: str, function: Any) -> str:
 
 
 def _text(function: Any) -> str:
-    """The docstring, with its arguments as a list."""
+    """Return the docstring, with its arguments as a list."""
     paragraphs = (inspect.getdoc(function) or "").split("\n\n")
     return "\n\n".join(
         "\n".join(f"- `{name}`: {about}" for name, about in _items(paragraph)) or paragraph for paragraph in paragraphs
@@ -103,7 +103,7 @@ def _text(function: Any) -> str:
 
 
 def _describe_class(title: str, kind: type) -> str:
-    """The docstring, a table of the fields, and the methods. Fields that the docstring explains move to the table."""
+    """Return the docstring, a table of the fields, which has those that the docstring explains, and the methods."""
     own, text = _own_fields(kind), []
     for paragraph in (inspect.getdoc(kind) or "").split("\n\n"):
         explained = {name: about for name, about in _items(paragraph) if name in own}
@@ -120,7 +120,7 @@ def _describe_class(title: str, kind: type) -> str:
 
 
 def _own_fields(kind: type) -> dict[str, tuple[str, str]]:
-    """The fields of a class and its parents: name to type with its default, and the comment or text behind it."""
+    """Return the fields of a class and its parents: name to type with its default, and the comment or text behind."""
     if not (is_dataclass(kind) or issubclass(kind, tuple)):
         return {}
     wanted = {field.name for field in fields(kind)} if is_dataclass(kind) else set(getattr(kind, "_fields", ()))
@@ -147,7 +147,7 @@ def _read_fields(source: str) -> Iterator[tuple[str, tuple[str, str]]]:
 
 
 def _methods(kind: type) -> Iterator[tuple[str, Any]]:
-    """Public methods and properties with a docstring, of a class and its parents in this package."""
+    """Return the public methods and properties with a docstring, of a class and its parents in this package."""
     seen: set[str] = set()
     for parent in kind.__mro__:
         for name, value in vars(parent).items() if parent.__module__.startswith("rkcnn.") else ():
@@ -159,7 +159,7 @@ def _methods(kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def _signature(name: str, function: Any) -> str:
-    """As Python writes it, with the annotations of the source; on several lines where it is long."""
+    """Return the signature as Python writes it, with the annotations of the source; a long one on several lines."""
     signature = inspect.signature(function)
     arguments: list[str] = []
     for argument in signature.parameters.values():
@@ -178,7 +178,7 @@ def _signature(name: str, function: Any) -> str:
 
 
 def _items(paragraph: str) -> list[tuple[str, str]]:
-    """(name, explanation) of a paragraph that has names at the left and explanations in a column beside them.
+    """Return (name, explanation) of a paragraph that has names at the left and explanations in a column beside them.
 
     A name too long for its column has its explanation on the next line. Any other paragraph has none.
     """

@@ -36,7 +36,7 @@ CHECKED = 256  # images that the file is compared on
 MOST_DIFFERENCE = 1e-3  # of a probability, from which on a file is not written
 REMEDY = "name another file with `output=...`"
 
-Run = Callable[[Tensor], Tensor]  # uint8 images (N, channels, height, width) -> probabilities (N, classes)
+Infer = Callable[[Tensor], Tensor]  # uint8 images (N, channels, height, width) -> probabilities (N, classes)
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _refuse_unknown_length(classifier: Classifier, kind: str) -> None:
             )
 
 
-def _write_safetensors(classifier: Classifier, reference: ProbabilityModel) -> tuple[bytes, Run]:
+def _write_safetensors(classifier: Classifier, reference: ProbabilityModel) -> tuple[bytes, Infer]:
     state = {name: value.cpu().contiguous() for name, value in classifier.network.state_dict().items()}
     content = save_tensors(state, {**classifier.description.as_metadata(), **describe_model(classifier)})
 
@@ -184,7 +184,7 @@ def _trace(classifier: Classifier, reference: ProbabilityModel) -> torch.export.
         return torch.export.export(reference, (example,), dynamic_shapes=({0: torch.export.Dim("batch", min=1)},))
 
 
-def _write_pt2(classifier: Classifier, reference: ProbabilityModel) -> tuple[bytes, Run]:
+def _write_pt2(classifier: Classifier, reference: ProbabilityModel) -> tuple[bytes, Infer]:
     program = _trace(classifier, reference)
     buffer = io.BytesIO()
     with _without_warnings():
@@ -193,7 +193,7 @@ def _write_pt2(classifier: Classifier, reference: ProbabilityModel) -> tuple[byt
     return buffer.getvalue(), run
 
 
-def _write_onnx(classifier: Classifier, reference: ProbabilityModel) -> tuple[bytes, Run]:
+def _write_onnx(classifier: Classifier, reference: ProbabilityModel) -> tuple[bytes, Infer]:
     onnxruntime: Any = import_module("onnxruntime")  # an extra, without types
     with _without_warnings():
         program = torch.onnx.export(
@@ -219,7 +219,7 @@ def _write_onnx(classifier: Classifier, reference: ProbabilityModel) -> tuple[by
     return content, lambda pixels: torch.from_numpy(session.run(None, {"images": pixels.numpy()})[0])
 
 
-_WRITERS: dict[str, Callable[[Classifier, ProbabilityModel], tuple[bytes, Run]]] = {
+_WRITERS: dict[str, Callable[[Classifier, ProbabilityModel], tuple[bytes, Infer]]] = {
     "onnx": _write_onnx,
     "pt2": _write_pt2,
     "safetensors": _write_safetensors,

@@ -28,21 +28,12 @@ class PrintedProgress(Observer):
 
     def run_started(self, job: Job, note: str) -> None:
         self._began, self._epochs_before = time.monotonic(), len(job.history)
-        recipe, images = job.run.recipe, job.train
-        params = sum(p.numel() for p in job.trainer.network.parameters())
-        height, width = images.pixels.shape[2:]
-        _print(f"network   {job.run.network}, {params:,} parameters")
-        _print(
-            f"data      {job.run.data}: {len(images):,} training and {len(job.predictor.images):,} "
-            f"{job.run.held_out} images, {len(images.classes)} classes, {height} x {width}"
-        )
-        counts = count(recipe.epochs, "epoch"), count(job.trainer.steps, "step"), count(recipe.batch, "image")
-        _print(f"recipe    {recipe}: {' of '.join(counts)}, {recipe.describe_schedule()}")
-        _print(f"device    {job.trainer.device}, {recipe.precision}, {job.engine.kind}")
+        for line in describe_job(job):
+            _print(line)
         if note:
             _print(f"note      {note}")
         if job.trainer.epoch or job.trainer.step:
-            _print(f"continues at epoch {job.trainer.epoch + 1}, step {job.trainer.step + 1}")
+            _print(f"continues at {next_step(job)}")
 
     def epoch_done(self, job: Job, epoch: Epoch) -> None:
         total, done = job.run.recipe.epochs, epoch.number + 1
@@ -58,6 +49,34 @@ class PrintedProgress(Observer):
         for advice in advise_after(result):
             _print(f"note      {advice}")
         _print(f"{end}, in {job.folder}")
+
+
+def describe_job(job: Job) -> list[str]:
+    """Return what will be trained: network, data, recipe, device."""
+    import torch
+
+    trainer, recipe, device = job.trainer, job.run.recipe, job.trainer.device
+    images, channels, height, width = job.train.pixels.shape
+    test = job.predictor.images
+    params = sum(p.numel() for p in trainer.network.parameters())
+    where = torch.cuda.get_device_name(device) if device.type == "cuda" else count(torch.get_num_threads(), "thread")
+    ranks = f" x {trainer.ranks.world} ranks" if trainer.ranks.world > 1 else ""
+    no_effect = " (has no effect on a cpu)" if (recipe.precision, device.type) == ("tf32", "cpu") else ""
+    purpose = "held out for validation" if job.run.held_out == "validation" else "to test on"
+    origin = "" if job.train.verified else f", {job.train.origin}"
+    return [
+        f"network   {job.run.network}, {params:,} parameters",
+        f"data      {job.run.data}: {images:,} images to train on, {len(test):,} {purpose}, "
+        f"{len(job.train.classes)} classes, {height} x {width} x {channels}{origin}",
+        f"recipe    {recipe}: {count(recipe.epochs, 'epoch')} of "
+        f"{count(trainer.steps, 'step')} of {count(recipe.batch, 'image')}, {recipe.describe_schedule()}",
+        f"device    {device} ({where}){ranks}, {recipe.precision}{no_effect}, {job.engine.kind}",
+    ]
+
+
+def next_step(job: Job) -> str:
+    """Return the position of the step that comes next, counted from 1."""
+    return f"epoch {job.trainer.epoch + 1}, step {job.trainer.step + 1}"
 
 
 def percent(error: float | None) -> str:

@@ -88,11 +88,11 @@ def choose_storage(
     first = replace(images, pixels=images.pixels[:FIRST], labels=images.labels[:FIRST])
     rounded = {kind: round_weights(classifier.network, tensors, dtype) for kind, dtype in HALVES.items()}
     differences = {
-        kind: float((compute_logits(give(classifier, each), first, device) - logits[:FIRST]).abs().max())
+        kind: float((compute_logits(with_weights(classifier, each), first, device) - logits[:FIRST]).abs().max())
         for kind, each in rounded.items()
     }
     kind = min(differences, key=differences.__getitem__)
-    found = compute_logits(give(classifier, rounded[kind]), images, device)
+    found = compute_logits(with_weights(classifier, rounded[kind]), images, device)
     before, wrong = count_mistakes(logits, images), count_mistakes(found, images)
     if abs(wrong - before) > CHANGED * len(images):
         return describe_storage("fp32", images, logits, before, 0.0), tensors
@@ -113,7 +113,7 @@ def round_weights(network: nn.Module, tensors: dict[str, Tensor], dtype: torch.d
     return {name: value.to(dtype) if name in names else value for name, value in tensors.items()}
 
 
-def give(classifier: Classifier, tensors: dict[str, Tensor]) -> Classifier:
+def with_weights(classifier: Classifier, tensors: dict[str, Tensor]) -> Classifier:
     """Return the classifier with other weights, which it holds in float32."""
     network = create_model(classifier.name, len(classifier.classes), classifier.channels)
     network.load_state_dict(tensors)
