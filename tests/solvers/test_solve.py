@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -185,6 +186,30 @@ def test_a_tensor_that_f_hides_is_refused_and_a_named_one_gets_its_gradient(meth
         solve(f, torch.ones(2), [0, 1], **arguments)  # type: ignore[arg-type]
     solve(f, torch.ones(2), [0, 1], parameters=[rate], **arguments).ys[-1].sum().backward()  # type: ignore[arg-type]
     torch.testing.assert_close(rate.grad, -2 * torch.exp(torch.tensor(-0.7)), rtol=1e-3, atol=0)
+
+
+@pytest.mark.parametrize(("method", "adjoint"), [("radau3", False), ("dopri5", True)])
+def test_a_list_of_parameters_must_be_whole(method: str, adjoint: bool) -> None:
+    """Also where f is a module that reads a tensor from outside; what a named tensor was made of need not be named."""
+    rate, shift = torch.tensor(0.7, requires_grad=True), torch.tensor(0.1, requires_grad=True)
+    arguments: dict[str, Any] = {"method": method, "adjoint": adjoint, "steps": None if adjoint else 4}
+
+    class Leaky(torch.nn.Linear):
+        def forward(self, t: Tensor, y: Tensor) -> Tensor:  # type: ignore[override]
+            return super().forward(y) + shift
+
+    with pytest.raises(InputError, match=r"make f a torch.nn.Module that has them, all of them"):
+        solve(Leaky(2, 2), torch.ones(1, 2), [0, 1], **arguments)
+    double = 2 * rate
+
+    def f(t: Tensor, y: Tensor) -> Tensor:
+        return shift - double * y
+
+    with pytest.raises(InputError, match="name them in `parameters`"):
+        solve(f, torch.ones(2), [0, 1], parameters=[double], **arguments)
+    solve(f, torch.ones(2), [0, 1], parameters=[double, shift], **arguments).ys[-1].sum().backward()
+    assert rate.grad is not None
+    assert shift.grad is not None
 
 
 def test_a_spent_budget_is_a_value() -> None:

@@ -80,8 +80,8 @@ def solve(
     field = _Flattened(f, start.shape)
     if parameters is None:
         parameters = tuple(f.parameters()) if isinstance(f, nn.Module) else ()
-    if torch.is_grad_enabled() and not parameters and (adjoint or method in IMPLICIT):
-        _refuse_unknown_parameters(field, float(times[0]), start, method)
+    if torch.is_grad_enabled() and (adjoint or method in IMPLICIT):
+        _refuse_unknown_parameters(field, float(times[0]), start, method, parameters)
     fixed = None if method in EMBEDDED and steps is None and h is None else (steps, h)
     taken = 0
 
@@ -188,11 +188,29 @@ def _count_steps(method: str, start: float, end: float, steps: int | None, h: fl
     return max(1, ceil(abs(end - start) / h - 1e-9))  # 0.3 / 0.1 is more than 3 in floating point
 
 
-def _refuse_unknown_parameters(f: Field, t: float, y: Tensor, method: str) -> None:
-    """Raise InputError if f reads tensors that need a gradient and no `parameters` were given."""
+def _refuse_unknown_parameters(f: Field, t: float, y: Tensor, method: str, known: Sequence[Tensor]) -> None:
+    """Raise InputError if f reads a tensor that needs a gradient and is not known: it would get none, silently."""
     with torch.enable_grad():
-        if f(t, y.detach()).requires_grad:
-            raise InputError(
-                f"f reads tensors that need a gradient, which {method} can't find by itself; name them in "
-                "`parameters`, or make f a torch.nn.Module that has them"
-            )
+        out = f(t, y.detach())
+    if _reads_others(out, known):
+        raise InputError(
+            f"f reads tensors that need a gradient, which {method} can't find by itself; name them in `parameters`, or "
+            "make f a torch.nn.Module that has them" + ", all of them" * bool(known)
+        )
+
+
+def _reads_others(out: Tensor, known: Sequence[Tensor]) -> bool:
+    """Whether a tensor that is not known, and was not made of known ones, has a part in the gradient of `out`."""
+    leaves = {id(tensor) for tensor in known}
+    seen = {tensor.grad_fn for tensor in known}  # what a known tensor was made of is its own affair
+    waiting = [out.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        variable = getattr(node, "variable", None)  # of the node at which a leaf's gradient arrives
+        if variable is not None and id(variable) not in leaves:
+            return True
+        waiting += [before for before, _ in node.next_functions]
+    return False
