@@ -59,3 +59,15 @@ def test_the_child_says_why_not(capsys: pytest.CaptureFixture[str]) -> None:
     assert "did you mean ResNet" in json.loads(capsys.readouterr().out)["error"]
     main(["ResNet@k=4", "2", "fp32", "eager", "cpu", "naive"])
     assert "no naive writing" in json.loads(capsys.readouterr().out)["cannot"]
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")])
+def test_the_child_says_that_memory_ran_out(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("rkcnn.bench.memory.take_steps", fail)
+    main(["ResNet@k=4", "2", "fp32", "eager", "cpu", "-"])
+    assert json.loads(capsys.readouterr().out) == {"cannot": "too little memory"}
