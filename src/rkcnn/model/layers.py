@@ -27,8 +27,8 @@ def may_round(x: Tensor, to_tf32: bool) -> bool:
 def choose_layout(network: nn.Module, device: torch.device) -> torch.memory_format:
     """Return the order in memory in which a network is fastest: channels last, or one channel after the other.
 
-    Tensor cores are fastest with channels last. So is a CPU, by 1.1 to 1.4 times, unless there is a group norm, which
-    torch computes up to twenty times slower in that order (docs/performance.md).
+    Tensor cores are fastest with channels last. So is a CPU, unless there is a group norm, which torch computes many
+    times slower in that order (docs/performance.md has the numbers).
     """
     slower = device.type == "cpu" and any(isinstance(module, nn.GroupNorm) for module in network.modules())
     return torch.contiguous_format if slower else torch.channels_last
