@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from rkcnn.data.read.labelled_pixels import LabelledPixels
+from rkcnn.data.read.labelled_pixels import LabelledPixels, hash_labels
 from rkcnn.data.sets import DataSet
 from rkcnn.disk import open_file
 from rkcnn.error import InputError
@@ -169,7 +169,7 @@ def _sha256(path: Path, kind: str, shape: list[int], classes: int) -> str:
     """Return the checksum of a file's content as the description has it."""
     with open_file(path) as file:
         if kind != "pixels":
-            return _hash(np.frombuffer(file.read(8 * shape[0]), np.int64), classes)
+            return hash_labels(np.frombuffer(file.read(8 * shape[0]), np.int64), classes)
         count, height, width, channels = shape
         digest, block = hashlib.sha256(), np.empty((_HASHED, height, width, channels), np.uint8)
         stored = np.empty((_HASHED, channels, height, width), np.uint8)
@@ -255,11 +255,11 @@ class _PartWriter:
     def finish(self, classes: int) -> PartDescription:
         self._pixels.flush()
         labels = np.concatenate(self._labels)
-        described = PartDescription([len(labels), *self._shape], self._sha256.hexdigest(), _hash(labels, classes))
+        described = PartDescription([len(labels), *self._shape], self._sha256.hexdigest(), hash_labels(labels, classes))
         labels.tofile(self._folder / f"{self._name}.labels")
         if self._coarse:
             coarse = np.concatenate(self._coarse)
-            described.coarse = _hash(coarse, classes)
+            described.coarse = hash_labels(coarse, classes)
             coarse.tofile(self._folder / f"{self._name}.coarse")
         values = np.arange(256) / 255
         for counts in self._counts:
@@ -267,10 +267,6 @@ class _PartWriter:
             described.mean.append(mean)
             described.std.append(float((counts @ (values - mean) ** 2 / counts.sum()) ** 0.5))
         return described
-
-
-def _hash(labels: NDArray[np.int64], classes: int) -> str:
-    return hashlib.sha256(labels.astype(np.uint8 if classes <= 256 else np.int64).data).hexdigest()
 
 
 def _to_json(description: SetDescription) -> bytes:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from rkcnn.data.options import OwnOptions
+from rkcnn.data.read.labelled_pixels import hash_labels
 from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
 
@@ -99,12 +100,12 @@ class Images:
         pixels = hashlib.sha256()
         for block in self.pixels.split(4096):
             pixels.update(block.permute(0, 2, 3, 1).contiguous().numpy().data)
-        labels = self.labels.numpy().astype(np.uint8 if len(self.classes) <= 256 else np.int64)
-        for what, digest, known in (
-            ("pixels", pixels, self.pixels_sha256),
-            ("labels", hashlib.sha256(labels.data), self.labels_sha256),
+        labels = hash_labels(self.labels.numpy(), len(self.classes))
+        for what, found, known in (
+            ("pixels", pixels.hexdigest(), self.pixels_sha256),
+            ("labels", labels, self.labels_sha256),
         ):
-            if digest.hexdigest() != known:
+            if found != known:
                 raise InputError(f"{self.name} ({self.part}): the {what} have changed since they were decoded")
 
     def _permutation(self) -> Tensor:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rkcnn.data.read.folder import FORMATS, SUFFIXES, bound_decoding, fit_pixels, make_upright, open_image
+from rkcnn.data.sets import DIGITS
 from rkcnn.disk import open_file
 from rkcnn.error import InputError
 
@@ -106,7 +107,6 @@ MOST_STREAMED = 1 << 30  # bytes of a picture on standard input; one that is dec
 _CHUNK = 1 << 20  # bytes that are read from it at a time
 _BEGINNINGS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"RIFF", b"BM")  # of PNG, JPEG, WebP and BMP files
 _DARK = 0.35  # the mean of training images below which their background is dark: 0.13 of MNIST, 0.29 of Fashion-MNIST
-DIGITS = tuple("0123456789")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from rkcnn.data.load import load_data_set
 from rkcnn.data.options import OwnOptions
 from rkcnn.data.own_images import choose_share
 from rkcnn.data.progress import Progress
+from rkcnn.data.read.labelled_pixels import hash_labels
 from rkcnn.data.read.npz import MOST_LABELS
 from rkcnn.error import InputError
 
@@ -122,9 +123,8 @@ def _images(
     mean: tuple[float, ...],
     std: tuple[float, ...],
 ) -> Images:
-    stored = pixels.permute(0, 2, 3, 1).contiguous().numpy()
-    numbers = labels.numpy().astype(np.uint8 if len(classes) <= 256 else np.int64)
-    pixels_sha256, labels_sha256 = (hashlib.sha256(array.tobytes()).hexdigest() for array in (stored, numbers))
+    pixels_sha256 = hashlib.sha256(pixels.permute(0, 2, 3, 1).contiguous().numpy().data).hexdigest()
+    labels_sha256 = hash_labels(labels.numpy(), len(classes))
     return Images("arrays", part, pixels, labels, classes, mean, std, False, pixels_sha256, labels_sha256)
 
 

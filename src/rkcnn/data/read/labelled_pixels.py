@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,3 +61,8 @@ def convert_channels(pixels: NDArray[np.uint8], channels: int) -> NDArray[np.uin
         red, green, blue = np.moveaxis(pixels[start : start + _BLOCK], 3, 0).astype(np.uint32)
         grey[start : start + _BLOCK, ..., 0] = (19595 * red + 38470 * green + 7471 * blue + 0x8000) >> 16
     return grey
+
+
+def hash_labels(labels: NDArray[np.int64], classes: int) -> str:
+    """Return the sha256 of labels as uint8, or as int64 where there are more than 256 classes."""
+    return hashlib.sha256(labels.astype(np.uint8 if classes <= 256 else np.int64).data).hexdigest()
