@@ -17,7 +17,7 @@ from rkcnn.report.costs import find_footprint, shorten
 from rkcnn.report.figures.frontier import find_frontier
 from rkcnn.report.figures.style import render
 from rkcnn.report.order import find_order
-from rkcnn.report.published import SHOWN, TITLES, choose_headlines, has_step, report_published
+from rkcnn.report.published import SHOWN, TITLES, choose_headlines, has_step, name_recipe, report_published
 from rkcnn.report.readme import check_markers, write_between
 from rkcnn.report.report import Report, TableReport
 from rkcnn.report.results import Row, read_records
@@ -200,7 +200,7 @@ def write_open(report: Report) -> str:
     for title, part in headlines.items():
         absent = [row.label for row in part.results.rows if not row.results and not row.diverged]
         if absent:
-            lines.append(f"- {title}: {', '.join(absent)}.")
+            lines.append(f"- {title} by {name_recipe(part.results)}: {', '.join(absent)}.")
     others = [title for title in TITLES.values() if title not in headlines]
     if others:
         lines.append(f"- {join(others)}: every network.")
