@@ -59,6 +59,7 @@ _THEN = (  # commits d227defa779c, after it, e87b2f5813f9, with an engine more, 
     *("9ed5da918cefe616", "6b112a3ccd0e346f", "ee92262fbfdfce2e", "17b6fbac978914db", "f70ee8a077c445f1"),
 )
 _LAST = "53e3b2a34e624798"  # more fused kernels; f(t, y) is rounded in another way
+_KEPT = "dd6ef62404e9e7f6"  # commit 1f430376ed2e: implicit steps keep inner products
 _NOW = "98e4857e347b0963"  # on a CPU, networks without group norms are computed in another layout, with other rounding
 
 
@@ -74,7 +75,8 @@ EQUIVALENT: tuple[Equivalence, ...] = (
     Equivalence(frozenset({_FIRST, *_THEN, _LAST}), _TRIED),
     Equivalence(frozenset({_FIRST, *_THEN, _LAST, _NOW}), _TRIED_NOW),
     Equivalence(frozenset({_FIRST, *_THEN}), _WITH_TIME),
-    Equivalence(frozenset({_LAST, _NOW}), _name_one_period("RKNet-rk4_38", "RKNet-radau3", "ODENet-ab", "ODENet-abm")),
+    Equivalence(frozenset({_LAST, _KEPT, _NOW}), _name_one_period("RKNet-rk4_38", "RKNet-radau3", "ODENet-ab")),
+    Equivalence(frozenset({_LAST, _NOW}), _name_one_period("ODENet-abm")),
     Equivalence(frozenset({*_THEN, _LAST}), ("CliqueNet-*@*",)),
     Equivalence(frozenset({*_THEN, _LAST, _NOW}), _name_one_period("CliqueNet-[0-9]")),
 )
