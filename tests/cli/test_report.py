@@ -165,7 +165,7 @@ def test_the_readmes_results(rkcnn: Run, tmp_path: Path) -> None:
     assert "## The paper's claims" in page.read_text(encoding="utf-8")
     assert b"ResNet (bottleneck)" in picture.read_bytes()
     text = readme.read_text(encoding="utf-8")
-    assert text.startswith(f"# It\n{RESULTS[0]}\nTest errors in percent after the last epoch")
+    assert text.startswith(f"# It\n{RESULTS[0]}\nTest errors in percent. Last epoch")
     assert text.endswith(f"\n{RESULTS[1]}\nmore")
 
 

@@ -13,7 +13,7 @@ from model.after_training import build, distance, images
 from rkcnn.error import InputError
 from rkcnn.model import fused
 from rkcnn.model.create import create_model
-from rkcnn.model.fused import BATCHES, choose_engine
+from rkcnn.model.fused import BATCHES, choose_engine, choose_layout
 from rkcnn.use.other_solver import SolverChoice, solve_by
 from zoo import ZOO
 
@@ -251,3 +251,18 @@ def test_a_copy_of_a_fused_network_is_one_too() -> None:
     x = images(network)
     found = network.fused()
     assert torch.equal(copy.deepcopy(found)(x), found(x))
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "layout"),
+    [
+        ("RKCNN-R-2@k=4", "cpu", torch.contiguous_format),  # group norms in its stem
+        ("RKCNN-R-2@k=4", "cuda", torch.channels_last),
+        ("RKCNN-R-2@k=4,norm=bn", "cpu", torch.channels_last),
+        ("RKCNN-R-2_2@k=4,stem=odenet", "cpu", torch.channels_last),
+        ("RKCNN-I-2_2_2@k=4", "cpu", torch.channels_last),
+        ("ResNet@k=4_4,norm=gn", "cpu", torch.contiguous_format),
+    ],
+)
+def test_channels_come_last_but_with_group_norms_on_a_cpu(name: str, device: str, layout: torch.memory_format) -> None:
+    assert choose_layout(create_model(name), torch.device(device)) == layout

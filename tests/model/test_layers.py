@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from rkcnn.model.create import create_model
-from rkcnn.model.layers import BatchNorm, Conv, Frozen, Layers, choose_layout, group_norm
+from rkcnn.model.layers import BatchNorm, Conv, Frozen, Layers, group_norm
 from rkcnn.model.steps.ode import OdeFunction
 from rkcnn.solvers.solver_step import BatchReducer
 from solvers.shares import Threads, shared
@@ -19,21 +18,6 @@ from solvers.shares import Threads, shared
 def test_groups(width: int, groups: int) -> None:
     """min(32, C) where that divides, k groups on the paper's 2k-wide inputs where it doesn't (docs/spec.md, 3.4)."""
     assert group_norm(width).num_groups == groups
-
-
-@pytest.mark.parametrize(
-    ("name", "device", "layout"),
-    [
-        ("RKCNN-R-2@k=4", "cpu", torch.contiguous_format),  # group norms in its stem
-        ("RKCNN-R-2@k=4", "cuda", torch.channels_last),
-        ("RKCNN-R-2@k=4,norm=bn", "cpu", torch.channels_last),
-        ("RKCNN-R-2_2@k=4,stem=odenet", "cpu", torch.channels_last),
-        ("RKCNN-I-2_2_2@k=4", "cpu", torch.channels_last),
-        ("ResNet@k=4_4,norm=gn", "cpu", torch.contiguous_format),
-    ],
-)
-def test_channels_come_last_but_with_group_norms_on_a_cpu(name: str, device: str, layout: torch.memory_format) -> None:
-    assert choose_layout(create_model(name), torch.device(device)) == layout
 
 
 def test_batch_norm_is_the_authors() -> None:

@@ -13,7 +13,6 @@ from rkcnn.data.batches import Batches
 from rkcnn.data.images import Images
 from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.recipe import Recipe
-from rkcnn.model.layers import choose_layout
 from rkcnn.model.period import Period
 from rkcnn.solvers.solver_step import SolverStats
 
@@ -77,7 +76,9 @@ class Trainer:
     ) -> None:
         self.recipe, self.seed, self.device = recipe, seed, device
         self.network = network.to(device)
-        self.layout = choose_layout(network, device)
+        # Tensor cores are fastest with channels last. On a CPU torch's batch norm would take less exact statistics that
+        # way (docs/performance.md).
+        self.layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
         self.network.to(memory_format=self.layout)  # type: ignore[call-overload]
         self.ranks = ranks or Ranks()
         self.batches = Batches(

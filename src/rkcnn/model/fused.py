@@ -15,7 +15,6 @@ from rkcnn.error import InputError
 from rkcnn.model.cost import cost
 from rkcnn.model.fast.choose import fuse_stages, separate_stages
 from rkcnn.model.fold import fold_norms
-from rkcnn.model.layers import choose_layout
 from rkcnn.model.network import check_images
 from rkcnn.model.period import Period
 from rkcnn.model.solver import Solver
@@ -222,6 +221,16 @@ def _round_weights(network: nn.Module) -> None:
     for module in network.modules():
         if isinstance(module, nn.Conv2d | nn.Linear):
             module.to(torch.bfloat16)
+
+
+def choose_layout(network: nn.Module, device: torch.device) -> torch.memory_format:
+    """Return the order in memory in which a network answers fastest: channels last, or one channel after the other.
+
+    Tensor cores are fastest with channels last. So is a CPU, unless there is a group norm, which torch computes many
+    times slower in that order (docs/performance.md).
+    """
+    slower = device.type == "cpu" and any(isinstance(module, nn.GroupNorm) for module in network.modules())
+    return torch.contiguous_format if slower else torch.channels_last
 
 
 @contextmanager

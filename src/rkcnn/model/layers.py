@@ -24,16 +24,6 @@ def may_round(x: Tensor, to_tf32: bool) -> bool:
     return has_autocast(x) or (to_tf32 and not x.is_meta and x.dtype == torch.float32)
 
 
-def choose_layout(network: nn.Module, device: torch.device) -> torch.memory_format:
-    """Return the order in memory in which a network is fastest: channels last, or one channel after the other.
-
-    Tensor cores are fastest with channels last. So is a CPU, unless there is a group norm, which torch computes many
-    times slower in that order (docs/performance.md has the numbers).
-    """
-    slower = device.type == "cpu" and any(isinstance(module, nn.GroupNorm) for module in network.modules())
-    return torch.contiguous_format if slower else torch.channels_last
-
-
 class BatchNorm(nn.BatchNorm2d):
     """Batch norm as in the authors' code (eps 1e-3, momentum 0.01); while `frozen` it doesn't update its buffers.
 
