@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from rkcnn.model.layers import BatchNorm, Layers
+from rkcnn.model.batch_norm import BatchNorm
+from rkcnn.model.layers import Layers
 from rkcnn.model.solver import Solver
 from rkcnn.model.spec import parse
 from rkcnn.model.steps.ode import OdeFunction

@@ -20,6 +20,7 @@ from rkcnn.bench.peers.same_outputs import build_peer
 from rkcnn.bench.plan import CannotRun, PeerChoice
 from rkcnn.model.cost import cost
 from rkcnn.model.fused import capture_graph
+from rkcnn.model.layout import choose_layout
 from rkcnn.model.network import Network, Published
 from rkcnn.record.bench import Measurement
 
@@ -31,7 +32,7 @@ def our_forward_pass(name: str, batch: int, precision: str, engine: str, device:
     """Return forward passes of our network, in the layout that training has; CannotRun if the engine can't."""
     network = create_network(name).eval()
     flops, size = count_flops(network, batch, training=False), image_size(network)
-    layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
+    layout = choose_layout(network, device)
     network.to(device).to(memory_format=layout)  # type: ignore[call-overload]
     images = _images(batch, network.channels, size, device).contiguous(memory_format=layout)
     if engine in ("compile", "graph", "fused") and not cost(network).exact:

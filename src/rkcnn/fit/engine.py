@@ -11,9 +11,9 @@ import torch
 
 from rkcnn.error import InputError
 from rkcnn.fit.trainer import Trainer
+from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.cost import cost
 from rkcnn.model.fast.choose import fuse_steps
-from rkcnn.model.layers import BatchNorm
 
 ENGINES = ("auto", "eager", "compile", "graph", "fused")
 WARM_UP = 3  # real steps that let cuDNN and the allocator settle before a capture; their effect is undone
@@ -147,7 +147,7 @@ def start_engine(kind: str, trainer: Trainer) -> Engine:
     check_engine(kind)
     asked, notes = kind, []
     if kind == "auto":
-        kind = "compile" if trainer.device.type == "cpu" and _is_long(trainer) else "eager"
+        kind = "compile" if trainer.device.type == "cpu" and _compiling_pays(trainer) else "eager"
         if trainer.device.type == "cuda":  # fused kernels in tf32 have not been timed on a GPU yet
             kind = "graph" if trainer.recipe.precision == "tf32" else "fused"
     if kind == "fused" and (reason := _fuse(trainer)):
@@ -166,13 +166,14 @@ def start_engine(kind: str, trainer: Trainer) -> Engine:
     return Engine(trainer, kind == "compile", note)
 
 
-def _is_long(trainer: Trainer) -> bool:
-    """Whether a run on a CPU is so long that compiling pays.
+def _compiling_pays(trainer: Trainer) -> bool:
+    """Whether a run on a CPU is shorter compiled: a long one of a network that doesn't have channels last.
 
+    With channels last torch's own operations are as fast as compiled ones or faster (benchmarks/cpu_layouts.py).
     Network, images and recipe alone decide, so that a run that is continued is run in the same way.
     """
     images = trainer.recipe.epochs * trainer.steps * trainer.recipe.batch
-    if images < FEWEST_IMAGES or trainer.ranks.grouped:
+    if images < FEWEST_IMAGES or trainer.layout == torch.channels_last or trainer.ranks.grouped:
         return False
     height, width = trainer.batches.images.pixels.shape[2:]
     return 3 * cost(trainer.network, (height, width)).flops * images >= LONG

@@ -17,7 +17,7 @@ from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from rkcnn.error import InputError
-from rkcnn.model.layers import BatchNorm
+from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.steps.ode import OdePeriod
 from rkcnn.solvers.solver_step import BatchReducer
 

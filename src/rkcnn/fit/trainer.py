@@ -13,6 +13,7 @@ from rkcnn.data.batches import Batches
 from rkcnn.data.images import Images
 from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.recipe import Recipe
+from rkcnn.model.layout import set_layout
 from rkcnn.model.period import Period
 from rkcnn.solvers.solver_step import SolverStats
 
@@ -76,10 +77,7 @@ class Trainer:
     ) -> None:
         self.recipe, self.seed, self.device = recipe, seed, device
         self.network = network.to(device)
-        # Tensor cores are fastest with channels last. On a CPU torch's batch norm would take less exact statistics that
-        # way (docs/performance.md).
-        self.layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
-        self.network.to(memory_format=self.layout)  # type: ignore[call-overload]
+        self.layout = set_layout(self.network, device)
         self.ranks = ranks or Ranks()
         self.batches = Batches(
             images,

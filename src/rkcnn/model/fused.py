@@ -1,4 +1,4 @@
-"""A network for inference alone: norms folded, channels last, in a chosen precision, compiled where that pays."""
+"""A network for inference alone: norms folded, in the fastest layout, in any precision, compiled where that pays."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rkcnn.error import InputError
 from rkcnn.model.cost import cost
 from rkcnn.model.fast.choose import fuse_stages, separate_stages
 from rkcnn.model.fold import fold_norms
+from rkcnn.model.layout import choose_layout
 from rkcnn.model.network import check_images
 from rkcnn.model.period import Period
 from rkcnn.model.solver import Solver
@@ -64,7 +65,8 @@ class FusedNetwork(nn.Module):
         with torch.inference_mode(False), torch.no_grad(), _matrix_units(self.precision, self.engine != "eager"):
             if self.engine == "eager" or not len(images):
                 return self._compute(images)
-            return torch.cat([self._run(part) for part in images.split(self.batches[-1])])
+            answers = [self._run(part).clone() for part in images.split(self.batches[-1])]
+            return answers[0] if len(answers) == 1 else torch.cat(answers)
 
     def train(self, mode: bool = True) -> Self:
         """Stay in evaluation mode; raises InputError if training is asked for."""
@@ -221,16 +223,6 @@ def _round_weights(network: nn.Module) -> None:
     for module in network.modules():
         if isinstance(module, nn.Conv2d | nn.Linear):
             module.to(torch.bfloat16)
-
-
-def choose_layout(network: nn.Module, device: torch.device) -> torch.memory_format:
-    """Return the order in memory in which a network answers fastest: channels last, or one channel after the other.
-
-    Tensor cores are fastest with channels last. So is a CPU, unless there is a group norm, which torch computes many
-    times slower in that order (docs/performance.md).
-    """
-    slower = device.type == "cpu" and any(isinstance(module, nn.GroupNorm) for module in network.modules())
-    return torch.contiguous_format if slower else torch.channels_last
 
 
 @contextmanager

@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rkcnn.solvers.solver_step import BatchReducer, Time, at_least_float32
+from rkcnn.model.batch_norm import BatchNorm
+from rkcnn.solvers.solver_step import Time
 
 
 def has_autocast(x: Tensor) -> bool:
@@ -22,53 +23,6 @@ def has_autocast(x: Tensor) -> bool:
 def may_round(x: Tensor, to_tf32: bool) -> bool:
     """Whether products with this tensor may be rounded: by autocast, or from float32 to tf32 where that is allowed."""
     return has_autocast(x) or (to_tf32 and not x.is_meta and x.dtype == torch.float32)
-
-
-class BatchNorm(nn.BatchNorm2d):
-    """Batch norm as in the authors' code (eps 1e-3, momentum 0.01); while `frozen` it doesn't update its buffers.
-
-    With a `reducer` the statistics of training are those of the whole batch, of which this process holds a share.
-    """
-
-    def __init__(self, width: int, eps: float = 1e-3, momentum: float = 0.01) -> None:
-        super().__init__(width, eps, momentum)
-        self.frozen = False
-        self.reducer: BatchReducer | None = None
-
-    def forward(self, x: Tensor) -> Tensor:
-        if self.training and self.reducer is not None and not x.is_meta:
-            return self._normalise(x, self.reducer)
-        if self.training and self.frozen:
-            return F.batch_norm(x, None, None, self.weight, self.bias, training=True, eps=self.eps)
-        return super().forward(x)
-
-    def _normalise(self, x: Tensor, reducer: BatchReducer) -> Tensor:
-        """Normalise by mean and variance over all processes.
-
-        The variance over all is the mean over processes of own_variance + (own_mean - mean)^2.
-        """
-        own_variance, own_mean = torch.var_mean(at_least_float32(x), (0, 2, 3), correction=0)
-        mean, count = reducer.mean(own_mean, x.numel() / x.shape[1])
-        variance, _ = reducer.mean(own_variance + (own_mean - mean).square(), x.numel() / x.shape[1])
-        if not self.frozen:
-            self._track(mean, variance * (count / (count - 1)))
-        scale = self.weight * torch.rsqrt(variance + self.eps)
-        shift = self.bias - mean * scale
-        return torch.addcmul(_channels(shift), at_least_float32(x), _channels(scale)).to(x.dtype)
-
-    @torch.no_grad()
-    def _track(self, mean: Tensor, variance: Tensor) -> None:
-        assert self.running_mean is not None
-        assert self.running_var is not None
-        assert self.num_batches_tracked is not None
-        self.num_batches_tracked.add_(1)
-        share = 1 / int(self.num_batches_tracked) if self.momentum is None else self.momentum  # None: the mean of all
-        self.running_mean.lerp_(mean, share)
-        self.running_var.lerp_(variance, share)
-
-
-def _channels(values: Tensor) -> Tensor:
-    return values[:, None, None]  # (C, 1, 1)
 
 
 def group_norm(width: int) -> nn.GroupNorm:

@@ -41,7 +41,7 @@ class Inferring(nn.Module):
     """A network that can be copied for inference."""
 
     def fused(self, precision: str = "fp32", *, engine: str = "auto", images: int | None = None) -> FusedNetwork:
-        """Return a copy for inference alone: batch norms folded into convolutions, channels last, on this device.
+        """Return a copy for inference alone: batch norms folded into convolutions, in the fastest layout.
 
         `precision` is fp32, tf32 or bf16. `engine` is eager, compile or graph (compiled, as one CUDA graph for each
         size of batch), or auto: the fastest for so many `images` if their number is given, otherwise graph on a GPU

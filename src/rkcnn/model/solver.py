@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from rkcnn.model.layers import BatchNorm, Frozen
+from rkcnn.model.batch_norm import BatchNorm
+from rkcnn.model.layers import Frozen
 from rkcnn.model.period import PaperSolveCost
 from rkcnn.model.spec import ModelSpec
 from rkcnn.solvers.adjoint import adjoint

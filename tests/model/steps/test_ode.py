@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 from torchdiffeq import odeint
 
-from rkcnn.model.layers import BatchNorm, Layers
+from rkcnn.model.batch_norm import BatchNorm
+from rkcnn.model.layers import Layers
 from rkcnn.model.spec import parse
 from rkcnn.model.steps.ode import OdeFunction, OdeNet
 

@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.create import create_model
-from rkcnn.model.layers import BatchNorm, Layers
+from rkcnn.model.layers import Layers
 from rkcnn.model.network import Network
 from rkcnn.model.steps.rkcnn import RKStep
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from rkcnn.bench.peers.checkout import PLACES, import_file
 from rkcnn.bench.plan import CannotRun, PeerChoice
 from rkcnn.error import InputError
-from rkcnn.model.layers import BatchNorm
+from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.network import Network
 from rkcnn.model.spec import norms_of
 

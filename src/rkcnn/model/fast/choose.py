@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.fast.program import CHANNELS, WIDEST, program_of
 from rkcnn.model.fast.tiles import SHARED_MEMORY
 from rkcnn.model.fold import ChannelAffine
 from rkcnn.model.frame import StemConv, Transition
-from rkcnn.model.layers import BatchNorm
 from rkcnn.model.stage import Stage
 from rkcnn.model.steps.rkcnn import RKCNN, RKStep
 

@@ -7,13 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.fast import list_kernels
 from rkcnn.model.fast.launch_backward import run_backward
 from rkcnn.model.fast.launch_forward import Kept, allocate, run_forward
 from rkcnn.model.fast.program import make_program, numbers_of
 from rkcnn.model.fast.tables import address_table
 from rkcnn.model.fast.tiles import power_of_two
-from rkcnn.model.layers import BatchNorm
 from rkcnn.model.stage import Stage
 from rkcnn.model.steps.rkcnn import RKStep
 

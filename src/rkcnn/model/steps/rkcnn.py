@@ -9,8 +9,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.drawing import Diagram
-from rkcnn.model.layers import BatchNorm, Layers, may_round
+from rkcnn.model.layers import Layers, may_round
 from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
 from rkcnn.model.stage import SharedStage, Stage

@@ -1,0 +1,132 @@
+"""Batch norm: of one process or of several, and on a CPU with exact statistics in the layout channels last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from rkcnn.solvers.solver_step import BatchReducer, at_least_float32
+
+MANY = 2**12  # pixels of a batch: up to there torch's sums with channels last are exact to 2e-6
+CACHED = 2**17  # numbers of a tensor that are computed at a time, so that they stay in the processor's cache
+
+
+class BatchNorm(nn.BatchNorm2d):
+    """Batch norm as in the authors' code (eps 1e-3, momentum 0.01); while `frozen` it doesn't update its buffers.
+
+    With a `reducer` the statistics of training are those of the whole batch, of which this process holds a share.
+    With `by_rows`, which `set_layout` sets, a CPU that trains with channels last takes exact statistics
+    (`_NormaliseByRows`), and can differentiate once.
+    """
+
+    def __init__(self, width: int, eps: float = 1e-3, momentum: float = 0.01) -> None:
+        super().__init__(width, eps, momentum)
+        self.frozen = False
+        self.by_rows = False
+        self.reducer: BatchReducer | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training and not x.is_meta:
+            if self.reducer is not None:
+                return self._normalise(x, self.reducer)
+            many = x.numel() > MANY * x.shape[1]
+            if self.by_rows and many and x.is_cpu and not torch.compiler.is_compiling():
+                return self._normalise_by_rows(x)
+        if self.training and self.frozen:
+            return F.batch_norm(x, None, None, self.weight, self.bias, training=True, eps=self.eps)
+        return super().forward(x)
+
+    def _normalise(self, x: Tensor, reducer: BatchReducer) -> Tensor:
+        """Normalise by mean and variance over all processes.
+
+        The variance over all is the mean over processes of own_variance + (own_mean - mean)^2.
+        """
+        own_variance, own_mean = torch.var_mean(at_least_float32(x), (0, 2, 3), correction=0)
+        mean, count = reducer.mean(own_mean, x.numel() / x.shape[1])
+        variance, _ = reducer.mean(own_variance + (own_mean - mean).square(), x.numel() / x.shape[1])
+        if not self.frozen:
+            self._track(mean, variance * (count / (count - 1)))
+        scale = self.weight * torch.rsqrt(variance + self.eps)
+        shift = self.bias - mean * scale
+        return torch.addcmul(_channels(shift), at_least_float32(x), _channels(scale)).to(x.dtype)
+
+    def _normalise_by_rows(self, x: Tensor) -> Tensor:
+        out, mean, variance = _NormaliseByRows.apply(x, self.weight, self.bias, self.eps)
+        if not self.frozen:
+            count = x.numel() // x.shape[1]
+            self._track(mean, variance * (count / (count - 1)))
+        return out
+
+    @torch.no_grad()
+    def _track(self, mean: Tensor, variance: Tensor) -> None:
+        assert self.running_mean is not None
+        assert self.running_var is not None
+        assert self.num_batches_tracked is not None
+        self.num_batches_tracked.add_(1)
+        share = 1 / int(self.num_batches_tracked) if self.momentum is None else self.momentum  # None: the mean of all
+        self.running_mean.lerp_(mean, share)
+        self.running_var.lerp_(variance, share)
+
+
+class _NormaliseByRows(torch.autograd.Function):
+    """Normalise images (N, C, H, W) in the layout channels last by their own statistics; returns those too.
+
+    On a CPU torch adds up one pixel after the other in that layout, in float32: over 256 images of 32 x 32 pixels the
+    variance is off by 7e-5. Here a row of W pixels is read as one pixel of W C channels, which is the same memory. Each
+    sum then has W times fewer terms, and the W sums of a channel are added last. It is as fast, and as exact as torch
+    is in the other layout (benchmarks/cpu_layouts.py).
+
+    With s = weight / sqrt(variance + eps) and n pixels, out = s (x - mean) + bias and
+    dx = s (dout - sum(dout) / n - (x - mean) sum(dout (x - mean)) / (n (variance + eps))).
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+        x = x.contiguous(memory_format=torch.channels_last)
+        images, channels, height, width = x.shape
+        rows = _view(x, images, width * channels, height, 1)
+        unused = weight.new_zeros(2, width * channels)  # running statistics, whose precision the results have
+        means, variances = torch.batch_norm_update_stats(rows, *unused, 0.0)
+        between, mean = torch.var_mean(means.view(width, channels), 0, correction=0)
+        variance = variances.view(width, channels).mean(0) + between
+        values = torch.stack((mean, variance, weight, bias)).repeat(1, width)
+        out = F.batch_norm(rows, *values, training=False, eps=eps)
+        ctx.save_for_backward(x, weight, mean, torch.rsqrt(variance + eps))
+        ctx.mark_non_differentiable(mean, variance)
+        return _view(out, *x.shape), mean, variance
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor, *_: Tensor | None) -> tuple[Tensor, Tensor, Tensor, None]:
+        x, weight, mean, inverse = ctx.saved_tensors
+        images, channels, height, width = x.shape
+        rows = _view(x, images, width * channels, height, 1)
+        given = _view(gradient.contiguous(memory_format=torch.channels_last), *rows.shape)
+        _, *sums = torch.ops.aten.native_batch_norm_backward(
+            *(given, rows, None, None, None, *torch.stack((mean, inverse)).repeat(1, width)),
+            *(True, 0.0, [False, True, True]),
+        )
+        for_weight, for_bias = torch.stack(sums).view(2, width, channels).sum(1)
+        scale = weight * inverse
+        share = scale / (-images * height * width)
+        slope = share * inverse * for_weight
+        shift = share * for_bias - slope * mean
+        scale, slope, shift = torch.stack((scale, slope, shift)).repeat(1, width)[..., None, None]
+        found = torch.empty_like(rows, dtype=weight.dtype)
+        each = max(1, CACHED // (height * width * channels))  # images at a time
+        for part, dout, own in zip(found.split(each), given.split(each), rows.split(each), strict=True):
+            torch.addcmul(shift, dout, scale, out=part).addcmul_(own, slope)
+        return _view(found.to(x.dtype), *x.shape), for_weight, for_bias, None
+
+
+def _channels(values: Tensor) -> Tensor:
+    return values[:, None, None]  # (C, 1, 1)
+
+
+def _view(x: Tensor, images: int, channels: int, height: int, width: int) -> Tensor:
+    """Return the memory of images in the layout channels last as images of another shape in that layout."""
+    return x.as_strided((images, channels, height, width), (height * width * channels, 1, width * channels, channels))
