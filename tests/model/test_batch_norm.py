@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from rkcnn.error import InputError
 from rkcnn.model import batch_norm
 from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.solvers.solver_step import BatchReducer
@@ -149,3 +150,10 @@ def test_a_slice_of_channels_by_rows() -> None:
 def test_evaluation_is_the_same_by_rows() -> None:
     x = torch.randn(20, 3, 16, 16)
     assert torch.equal(by_rows(3).eval()(x), BatchNorm(3).eval()(x))
+
+
+@pytest.mark.usefixtures("any_number_of_pixels")
+def test_a_second_derivative_by_rows_is_refused() -> None:
+    x = torch.randn(2, 3, 4, 5, requires_grad=True)
+    with pytest.raises(InputError, match="a batch norm with channels last on a CPU has first derivatives only"):
+        torch.autograd.grad(by_rows(3)(x).square().sum(), x, create_graph=True)

@@ -11,7 +11,7 @@ import torch
 from rkcnn.error import InputError
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
-from rkcnn.model.limits import ACTIVATIONS, EVALUATIONS, PARAMETERS, is_perhaps_large, limited_parameters
+from rkcnn.model.limits import ACTIVATIONS, EVALUATIONS, PARAMETERS, limited_parameters, may_be_large
 from rkcnn.model.spec import parse
 from rkcnn.use.outline import outline
 
@@ -72,10 +72,10 @@ def test_counting_first_draws_no_random_number(monkeypatch: pytest.MonkeyPatch) 
     """A network that is perhaps large is built twice, and its weights are those of one that is built once."""
     name = "RKCNN-R-2@k=8"
     monkeypatch.setattr("rkcnn.model.limits._LARGE", 1000)
-    assert is_perhaps_large(parse(name))
+    assert may_be_large(parse(name))
     torch.manual_seed(0)
     twice = create_model(name)
-    monkeypatch.setattr("rkcnn.model.network.is_perhaps_large", lambda _: False)
+    monkeypatch.setattr("rkcnn.model.network.may_be_large", lambda _: False)
     torch.manual_seed(0)
     once = create_model(name)
     pairs = zip(twice.state_dict().values(), once.state_dict().values(), strict=True)

@@ -1,4 +1,4 @@
-"""What the tests of the solvers share: a problem whose solution is known, and a count of evaluations."""
+"""What the tests of the solvers share: a problem whose solution is known, counts of evaluations, tableaus."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from math import log2
 import torch
 from torch import Tensor
 
+from rkcnn.solvers.methods import EMBEDDED, METHODS
+from rkcnn.solvers.solve import Solution, solve
 from rkcnn.solvers.solver_step import Field, SolverStep
+from rkcnn.solvers.tableau import Tableau
 
 MIX = torch.tensor([[0.3, -1.1], [0.9, 0.4]], dtype=torch.float64)
 
@@ -65,3 +68,25 @@ def conv_field(channels: int = 4, seed: int = 0) -> tuple[torch.nn.Conv2d, Field
     torch.manual_seed(seed)
     conv = torch.nn.Conv2d(channels, channels, 3, padding=1)
     return conv, lambda t, y: torch.tanh(conv(y) + t)
+
+
+def by(method: str, f: object, y0: Tensor, t: object, **settings: object) -> Solution:
+    """Solve with equal steps, or where a method can with adaptive ones."""
+    steps = None if method in EMBEDDED else settings.pop("steps", 8)
+    settings = {"tol": 1e-9, **settings, "steps": steps}
+    return solve(f, y0, t, method, **settings)  # type: ignore[arg-type]
+
+
+BOGACKI_SHAMPINE = Tableau(
+    "bs3",
+    order=3,
+    a=((0, 0, 0, 0), (1 / 2, 0, 0, 0), (0, 3 / 4, 0, 0), (2 / 9, 1 / 3, 4 / 9, 0)),
+    b=(2 / 9, 1 / 3, 4 / 9, 0),
+    c=(0, 1 / 2, 3 / 4, 1),
+    embedded=(7 / 24, 1 / 4, 1 / 3, 1 / 8),
+    embedded_order=2,
+)
+HEUN_EULER = Tableau("heun_euler", 2, ((0, 0), (1, 0)), (1 / 2, 1 / 2), (0, 1), embedded=(1, 0), embedded_order=1)
+_G = 1 - 0.5**0.5
+SDIRK2 = Tableau("sdirk2", 2, a=((_G, 0), (1 - _G, _G)), b=(1 - _G, _G), c=(_G, 1))
+TABLEAUS = [METHODS["rk4"], BOGACKI_SHAMPINE, HEUN_EULER, SDIRK2]

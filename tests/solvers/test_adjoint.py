@@ -93,6 +93,22 @@ def test_reports_what_did_not_converge() -> None:
     assert not bool(adjoint(solver, dense(weight, bias), y, (weight, bias)).converged)
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_backward_solve_that_does_not_converge_says_so(strict: bool) -> None:
+    """Backwards exp(-40 t) grows, and 400 evaluations are too few."""
+
+    def solver(f: Field, y: Tensor, start: float, end: float) -> Iterator[SolverStep]:
+        return adaptive(f, y, tsit5, 1e-6, max_evaluations=400, start=start, end=end)
+
+    y = torch.ones(1, 2, dtype=torch.float64, requires_grad=True)
+    step = adjoint(solver, lambda t, y: -40 * (y - torch.cos(3 * torch.as_tensor(t))), y, (), nan_if_unconverged=strict)
+    assert bool(step.converged)
+    (gradient,) = torch.autograd.grad(step.y.sum(), y)
+    assert step.backward is not None
+    assert not bool(step.backward.converged)
+    assert bool(gradient.isnan().all()) is strict
+
+
 @pytest.mark.parametrize("wants", [(True, False, False), (False, True, False), (False, False, True)])
 def test_only_what_wants_a_gradient_gets_one(wants: tuple[bool, ...]) -> None:
     y, weight, bias = (x.requires_grad_(want) for x, want in zip(inputs(), wants, strict=True))

@@ -15,7 +15,7 @@ from rkcnn.error import InputError
 from rkcnn.solvers.explicit import adaptive, explicit
 from rkcnn.solvers.methods import METHODS, dopri5, gauss1, radau3, rk4, rk4_38, tsit5
 from rkcnn.solvers.tableau import Tableau
-from solvers.problems import Counted, exact, field, greatest, last
+from solvers.problems import HEUN_EULER, Counted, exact, field, greatest, last
 
 EXPLICIT = [method for method in METHODS.values() if method.kind == "explicit"]
 
@@ -211,6 +211,34 @@ def test_refuses_a_method_without_a_pair(method: Tableau) -> None:
 def test_refuses_what_cannot_work(tol: float, budget: int, message: str) -> None:
     with pytest.raises(InputError, match=message):
         last(adaptive(field, exact(0), dopri5, tol, budget))
+
+
+@pytest.mark.parametrize("steps", [0, -1])
+def test_refuses_to_take_no_step(steps: int) -> None:
+    with pytest.raises(InputError, match=f"`steps={steps}` given"):
+        last(explicit(field, exact(0), rk4, steps))
+
+
+@pytest.mark.parametrize("per_image", [False, True])
+def test_a_pair_whose_last_slope_is_not_the_next_first(per_image: bool) -> None:
+    f = Counted()
+    y = exact(torch.tensor([0.0, 0.0]))
+    step = last(adaptive(f, y, HEUN_EULER, 1e-5, 5000, per_image=per_image))
+    assert bool(torch.as_tensor(step.converged).all())
+    torch.testing.assert_close(step.y, exact(1).expand(2, 2), rtol=0, atol=1e-4)
+    assert greatest(step.evaluations) == f.calls
+    for budget in range(8, 12):
+        spent = Counted()
+        step = last(adaptive(spent, y, HEUN_EULER, 1e-5, budget, per_image=per_image))
+        assert greatest(step.evaluations) == spent.calls <= budget
+
+
+def test_a_finer_clock_keeps_the_state_in_its_precision() -> None:
+    f = Counted(lambda t, y: -y * torch.as_tensor(t, dtype=y.dtype))
+    step = last(adaptive(f, torch.ones(1, 2), dopri5, 1e-4, clock=torch.float64))
+    assert (step.y.dtype, torch.as_tensor(step.t).dtype) == (torch.float32, torch.float64)
+    assert {torch.as_tensor(t).dtype for t in f.times} == {torch.float64}
+    assert f.dtypes == {torch.float32}
 
 
 def test_on_meta_it_takes_the_least_path() -> None:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from torch import Tensor
 
+from rkcnn.error import InputError
 from rkcnn.solvers.implicit import MEMORY, fixed_point, implicit
 from rkcnn.solvers.methods import METHODS, gauss1, gauss2, gauss3, lobatto3c, radau3
 from rkcnn.solvers.solver_step import Field, SolverStep
@@ -249,6 +250,11 @@ def test_the_stage_equations_hold_to_the_tolerance(tol: float) -> None:
     for row, node, slope in zip(radau3.a, radau3.c, z, strict=True):
         inner = y + sum(w * other for w, other in zip(row, z, strict=True))
         assert float((field(node, inner) - slope).abs().max()) < 20 * tol
+
+
+def test_refuses_to_take_no_step() -> None:
+    with pytest.raises(InputError, match="`steps=0` given"):
+        last(implicit(field, exact(0), radau3, steps=0))
 
 
 def test_increments_sum_to_the_change() -> None:

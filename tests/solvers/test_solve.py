@@ -1,33 +1,29 @@
-"""solve(): values at given times, against exact solutions, torchdiffeq and itself; and the page that explains it."""
+"""solve(): values at given times, against exact solutions, torchdiffeq and itself; and the page that explains it.
+
+Its arguments are tested in test_arguments.py, and its gradients in test_solve_gradients.py.
+"""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor, nn
+from torch import Tensor
 from torchdiffeq import odeint
 
 from rkcnn.error import InputError
 from rkcnn.solvers.methods import ADAMS, EMBEDDED, IMPLICIT, METHODS, SOLVERS
-from rkcnn.solvers.solve import Solution, solve
-from solvers.problems import exact, field
+from rkcnn.solvers.solve import solve
+from rkcnn.solvers.tableau import Tableau
+from solvers.problems import TABLEAUS, by, exact, field, slopes
 
 PAGE = Path(__file__).parents[2] / "docs" / "solvers.md"
 TIMES = torch.tensor([0.0, 0.3, 0.4, 1.0], dtype=torch.float64)
 any_method = pytest.mark.parametrize("method", SOLVERS)
-
-
-def by(method: str, f: object, y0: Tensor, t: object, **settings: object) -> Solution:
-    """Solve with equal steps, or where a method can with adaptive ones."""
-    steps = None if method in EMBEDDED else settings.pop("steps", 8)
-    settings = {"tol": 1e-9, **settings, "steps": steps}
-    return solve(f, y0, t, method, **settings)  # type: ignore[arg-type]
 
 
 @any_method
@@ -78,8 +74,8 @@ def test_any_shape_and_precision(method: str, shape: tuple[int, ...], dtype: tor
     y0 = torch.rand(shape, dtype=dtype)
     found = by(method, f, y0, [0.0, 0.5, 1.0], tol=1e-5)
     assert set(seen) == {(torch.Size(()), torch.Size(shape), dtype)}
-    assert (found.ys.shape, found.ys.dtype, found.ts.dtype) == ((3, *shape), dtype, dtype)
-    assert found.evaluations == len(seen)
+    assert (found.ys.shape, found.ys.dtype, found.ts.dtype) == ((3, *shape), dtype, torch.float64)
+    assert found.evaluations == len(seen) - (method in IMPLICIT)  # to see which tensors f reads
     torch.testing.assert_close(found.ys[-1], y0 * torch.exp(torch.tensor(-0.5, dtype=dtype)), rtol=0.1, atol=0)
 
 
@@ -126,90 +122,12 @@ def test_a_linear_problem_is_solved_linearly(method: str, a: float, b: float) ->
 @pytest.mark.parametrize("method", [method for method in SOLVERS if method not in EMBEDDED])
 def test_a_size_of_steps_is_as_good_as_a_number(method: str) -> None:
     y0 = torch.tensor([1.0, 0.5], dtype=torch.float64)
-    with torch.no_grad():  # with gradients, an implicit solve evaluates f once more to see which tensors it reads
-        by_size = solve(rotation, y0, [0.0, 0.3, 0.9], method, h=0.1)
-        first = solve(rotation, y0, [0.0, 0.3], method, steps=3)
-        second = solve(rotation, first.ys[-1], [0.3, 0.9], method, steps=6)
+    by_size = solve(rotation, y0, [0.0, 0.3, 0.9], method, h=0.1)
+    first = solve(rotation, y0, [0.0, 0.3], method, steps=3)
+    second = solve(rotation, first.ys[-1], [0.3, 0.9], method, steps=6)
     assert by_size.steps == 9
     assert by_size.evaluations == first.evaluations + second.evaluations
     torch.testing.assert_close(by_size.ys[1:], torch.stack([first.ys[-1], second.ys[-1]]), rtol=0, atol=1e-12)
-
-
-class Pendulum(nn.Module):
-    """y = (angle, speed), with friction that can be learned."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.friction = nn.Parameter(torch.tensor(0.1, dtype=torch.float64))
-
-    def forward(self, t: Tensor, y: Tensor) -> Tensor:
-        angle, speed = y.unbind(-1)
-        return torch.stack([speed, -torch.sin(angle) - self.friction * speed], -1)
-
-
-def gradients(method: str, **settings: object) -> tuple[Tensor, Tensor]:
-    f, y0 = Pendulum(), torch.tensor([[1.0, 0.0], [0.5, 0.2]], dtype=torch.float64).requires_grad_()
-    found = by(method, f, y0, [0.0, 0.5, 2.0], steps=16, **settings)
-    found.ys[1:].square().sum().backward()  # values between count too
-    assert y0.grad is not None
-    assert f.friction.grad is not None
-    return y0.grad, f.friction.grad
-
-
-REFERENCE = gradients("dopri5", tol=1e-10)
-
-
-@any_method
-def test_gradients_flow_to_y0_and_to_what_f_reads(method: str) -> None:
-    for found, expected in zip(gradients(method), REFERENCE, strict=True):
-        tolerance = {"euler": 1, "midpoint": 0.02, "heun": 0.02, "gauss1": 0.01}.get(method, 1e-3)
-        torch.testing.assert_close(found, expected, rtol=0, atol=tolerance)
-
-
-@pytest.mark.parametrize("method", [method for method in SOLVERS if method not in IMPLICIT and method != "euler"])
-def test_gradients_by_the_adjoint(method: str) -> None:
-    for found, expected in zip(gradients(method, adjoint=True), REFERENCE, strict=True):
-        torch.testing.assert_close(found, expected, rtol=0, atol=0.02 if method in ("midpoint", "heun") else 1e-3)
-
-
-@pytest.mark.parametrize(("method", "adjoint"), [("radau3", False), ("dopri5", True)])
-def test_a_tensor_that_f_hides_is_refused_and_a_named_one_gets_its_gradient(method: str, adjoint: bool) -> None:
-    rate = torch.tensor(0.7, requires_grad=True)
-    arguments = {"method": method, "adjoint": adjoint, "steps": None if adjoint else 4}
-
-    def f(t: Tensor, y: Tensor) -> Tensor:
-        return -rate * y
-
-    with pytest.raises(InputError, match="name them in `parameters`"):
-        solve(f, torch.ones(2), [0, 1], **arguments)  # type: ignore[arg-type]
-    with torch.no_grad():
-        solve(f, torch.ones(2), [0, 1], **arguments)  # type: ignore[arg-type]
-    solve(f, torch.ones(2), [0, 1], parameters=[rate], **arguments).ys[-1].sum().backward()  # type: ignore[arg-type]
-    torch.testing.assert_close(rate.grad, -2 * torch.exp(torch.tensor(-0.7)), rtol=1e-3, atol=0)
-
-
-@pytest.mark.parametrize(("method", "adjoint"), [("radau3", False), ("dopri5", True)])
-def test_a_list_of_parameters_must_be_whole(method: str, adjoint: bool) -> None:
-    """Also where f is a module that reads a tensor from outside; what a named tensor was made of need not be named."""
-    rate, shift = torch.tensor(0.7, requires_grad=True), torch.tensor(0.1, requires_grad=True)
-    arguments: dict[str, Any] = {"method": method, "adjoint": adjoint, "steps": None if adjoint else 4}
-
-    class Leaky(torch.nn.Linear):
-        def forward(self, t: Tensor, y: Tensor) -> Tensor:  # type: ignore[override]
-            return super().forward(y) + shift
-
-    with pytest.raises(InputError, match=r"make f a torch.nn.Module that has them, all of them"):
-        solve(Leaky(2, 2), torch.ones(1, 2), [0, 1], **arguments)
-    double = 2 * rate
-
-    def f(t: Tensor, y: Tensor) -> Tensor:
-        return shift - double * y
-
-    with pytest.raises(InputError, match="name them in `parameters`"):
-        solve(f, torch.ones(2), [0, 1], parameters=[double], **arguments)
-    solve(f, torch.ones(2), [0, 1], parameters=[double, shift], **arguments).ys[-1].sum().backward()
-    assert rate.grad is not None
-    assert shift.grad is not None
 
 
 def test_a_spent_budget_is_a_value() -> None:
@@ -234,35 +152,127 @@ def test_the_first_value_is_y0_and_one_time_is_enough() -> None:
     assert (found.converged, found.evaluations, found.steps) == (True, 0, 0)
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"method": "rk5"}, "methods are euler"),
-        ({"method": "euler"}, "give either steps"),
-        ({"method": "euler", "steps": 2, "h": 0.1}, "give either steps"),
-        ({"method": "euler", "steps": 0}, "at least 1"),
-        ({"method": "euler", "h": 0.0}, "a positive number"),
-        ({"method": "euler", "h": float("nan")}, "a positive number"),
-        ({"method": "ab", "steps": 2}, "at least 3 steps"),
-        ({"tol": 0.0}, "a positive number"),
-        ({"tol": float("nan")}, "a positive number"),
-        ({"max_evaluations": 7}, "needs 8"),
-        ({"t": [0.0, 1.0, 1.0]}, "increase, or decrease"),
-        ({"t": [0.0, 1.0, 0.5]}, "increase, or decrease"),
-        ({"t": [0.0, float("inf")]}, "increase, or decrease"),
-        ({"t": []}, "increase, or decrease"),
-        ({"t": 1.0}, "increase, or decrease"),
-        ({"y0": torch.tensor([1])}, "floating-point"),
-        ({"y0": torch.zeros(0)}, "floating-point"),
-        ({"f": lambda t, y: y.sum()}, "it must be y0's, \\(2,\\)"),
-        ({"method": "radau3", "steps": 2, "adjoint": True}, "implicit function theorem"),
-    ],
-)
-def test_refuses_in_one_sentence_what_cannot_work(change: dict[str, object], words: str) -> None:
-    arguments = {"f": lambda t, y: -y, "y0": torch.ones(2), "t": [0.0, 1.0], **change}
-    with pytest.raises(InputError, match=words) as caught:
-        solve(**arguments)  # type: ignore[arg-type]
-    assert "\n" not in str(caught.value)
+@pytest.mark.parametrize("start", [0.0, 1e4, 1e6, 1.7e9])
+@pytest.mark.parametrize("sign", [1, -1])
+@any_method
+def test_late_times_are_as_exact_as_early_ones(method: str, sign: int, start: float) -> None:
+    """The time had the precision of y: in float32 a short step at a late time did not change it."""
+    times = start + sign * torch.tensor([0.0, 0.25, 1.0], dtype=torch.float64)
+    found = by(method, lambda t, y: -sign * y, torch.ones(1), times, tol=1e-5)
+    early = by(method, lambda t, y: -sign * y, torch.ones(1), times - start, tol=1e-5)
+    torch.testing.assert_close(found.ys, early.ys, rtol=0, atol=1e-6)
+    assert (found.converged, found.steps, found.evaluations) == (True, early.steps, early.evaluations)
+    assert torch.equal(found.ts, times)
+
+
+def test_short_times_long_after_zero() -> None:
+    times = torch.tensor([100000.001, 100000.002, 100000.003], dtype=torch.float64)
+    found = solve(lambda t, y: -500 * y, torch.ones(1), times)
+    torch.testing.assert_close(found.ys[:, 0], torch.tensor([1.0, 0.60653, 0.36788]), rtol=0, atol=1e-5)
+    assert torch.equal(found.ts, times)
+
+
+def test_f_gets_the_time_that_is_meant() -> None:
+    """In float64, where it can be told from the start: y' = cos(t - 1e6)."""
+    y0 = torch.zeros(1, dtype=torch.float64)
+    for method in ("dopri5", "tsit5"):
+        found = solve(lambda t, y: torch.cos(t - 1e6).reshape(1), y0, [1e6, 1e6 + 1], method, 1e-8)
+        torch.testing.assert_close(found.ys[-1], torch.sin(torch.ones(1).double()), rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize(("given", "kept"), [(torch.float32, torch.float32), (torch.int64, torch.float64)])
+def test_times_keep_their_precision(given: torch.dtype, kept: torch.dtype) -> None:
+    times = torch.tensor([0, 1], dtype=given)
+    found = solve(lambda t, y: -y, torch.ones(1), times)
+    assert found.ts.dtype == kept
+    times += 1
+    assert found.ts.tolist() == [0, 1]
+
+
+@any_method
+@pytest.mark.parametrize("rate", [float("inf"), float("nan"), 1e30])
+def test_values_that_are_not_finite_did_not_converge(method: str, rate: float) -> None:
+    found = by(method, lambda t, y: rate * y, torch.ones(2), [0.0, 1.0, 2.0], max_evaluations=60, max_iterations=5)
+    assert not found.converged
+
+
+@any_method
+def test_an_f_that_works_in_place_is_refused(method: str) -> None:
+    buffer = torch.empty(2)
+
+    def in_place(t: Tensor, y: Tensor) -> Tensor:
+        return y.mul_(-1)
+
+    def reused(t: Tensor, y: Tensor) -> Tensor:
+        return torch.mul(y, -1 - t, out=buffer)
+
+    with torch.no_grad():
+        for f in (in_place, reused):
+            with pytest.raises(InputError, match="f works in place"):
+                by(method, f, torch.ones(2), [0.0, 1.0])
+        constant = torch.tensor([1.0, 2.0])
+        for g in (lambda t, y: y, lambda t, y: constant):  # no new tensors, but none that changes
+            assert by(method, g, torch.ones(2), [0.0, 1.0], tol=1e-4).converged
+
+
+@pytest.mark.parametrize(("method", "adjoint"), [("radau3", False), ("dopri5", True)])
+def test_looking_for_parameters_leaves_no_trace(method: str, adjoint: bool) -> None:
+    """The one more call of f took random numbers, and was counted."""
+    calls = 0
+
+    def f(t: Tensor, y: Tensor) -> Tensor:
+        nonlocal calls
+        calls += 1
+        torch.rand(1)
+        return -y
+
+    torch.manual_seed(0)
+    found = by(method, f, torch.ones(2), [0.0, 1.0], adjoint=adjoint, tol=1e-4)
+    after = torch.rand(1)
+    assert calls == found.evaluations + 1
+    torch.manual_seed(0)
+    with torch.no_grad():
+        assert by(method, f, torch.ones(2), [0.0, 1.0], adjoint=adjoint, tol=1e-4).evaluations == found.evaluations
+    assert torch.equal(after, torch.rand(1))
+
+
+def test_the_iterations_of_abm_are_limited_as_asked() -> None:
+    few, many = (
+        solve(lambda t, y: -3 * y, torch.ones(1), [0.0, 1.0], "abm", 1e-6, steps=4, max_iterations=n) for n in (1, 50)
+    )
+    assert (few.converged, many.converged) == (False, True)
+    assert few.evaluations == 12 < many.evaluations
+
+
+def test_torch_func_works_through_explicit_steps() -> None:
+    """A limit of vmap: one bool can't say which of its solves are finite."""
+    rates = torch.tensor([1.0, 2.0])
+    ends = torch.vmap(lambda rate: solve(lambda t, y: -rate * y, torch.ones(1), [0, 1], "rk4", steps=20).ys[-1, 0])(
+        rates
+    )
+    torch.testing.assert_close(ends, torch.exp(-rates), rtol=1e-5, atol=0)
+
+
+any_tableau = pytest.mark.parametrize("tableau", TABLEAUS, ids=lambda tableau: tableau.name)
+
+
+@any_tableau
+def test_a_tableau_is_solved_with_its_order(tableau: Tableau) -> None:
+    def error(steps: int) -> float:
+        return float((solve(field, exact(0), [0, 1], tableau, 1e-13, steps=steps).ys[-1] - exact(1)).abs().max())
+
+    assert slopes([error(steps) for steps in (16, 32, 64)]) == pytest.approx([tableau.order] * 2, abs=0.3)
+
+
+@any_tableau
+def test_a_tableau_adapts_if_it_is_explicit_with_embedded_weights(tableau: Tableau) -> None:
+    if not tableau.adapts:
+        with pytest.raises(InputError, match=f"{tableau.name} takes equal steps"):
+            solve(field, exact(0), [0, 1], tableau)
+        return
+    found = solve(field, exact(0), TIMES, tableau, 1e-6)
+    assert found.converged
+    torch.testing.assert_close(found.ys[:, 0], exact(TIMES), rtol=0, atol=1e-5)
 
 
 def test_the_snippets_of_the_page_run() -> None:

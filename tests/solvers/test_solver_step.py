@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from threading import BrokenBarrierError
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from rkcnn.error import InputError
 from rkcnn.model.create import create_model
 from rkcnn.solvers.adams import adams
 from rkcnn.solvers.adjoint import adjoint
@@ -18,6 +20,7 @@ from rkcnn.solvers.implicit import implicit
 from rkcnn.solvers.methods import dopri5, gauss2, radau3, rk4_38
 from rkcnn.solvers.solver_step import (
     LOCAL,
+    BackwardStats,
     BatchReducer,
     Field,
     SolveAverages,
@@ -25,6 +28,7 @@ from rkcnn.solvers.solver_step import (
     SolverStep,
     align,
     at_least_float32,
+    first_derivative_only,
 )
 from solvers.problems import Counted, conv_field, exact, field
 from solvers.shares import shared
@@ -246,6 +250,55 @@ def test_sums_and_resets() -> None:
     assert again.read() == stats.read()
     stats.reset()
     assert stats.read() == SolveAverages(0.0, 0.0, 0.0, 0.0)
+
+
+def test_a_solve_whose_gradient_failed_did_not_converge() -> None:
+    """Its backward pass fills in what it took, after the solve was counted."""
+    stats, y = SolverStats(), torch.zeros(1)
+    good, bad = BackwardStats(), BackwardStats()
+    both = torch.tensor([True, True])
+    stats.add(SolverStep(1.0, y, (), 4, converged=both), [good, None, bad])
+    stats.add(SolverStep(1.0, y, (), 4), [BackwardStats()])
+    assert stats.read().unconverged == 0
+    bad.converged = torch.tensor([True, False])
+    assert stats.read().unconverged == 0.25
+    stats.restore(stats.sums())
+    stats.add(SolverStep(1.0, y, (), 4, converged=~both), [bad])  # counts once
+    stats.add(SolverStep(1.0, y, (), 4))
+    assert stats.read().unconverged == 1.5 / 4
+
+
+def test_a_network_counts_a_gradient_that_did_not_converge(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    network = create_model("RKNet-dopri5@k=4,tol=0.001,adjoint=on", channels=1).train()
+    stats = network.get_submodule("periods.0").solver_stats
+    assert isinstance(stats, SolverStats)
+    out = network(torch.rand(2, 1, 28, 28))
+    assert stats.read().unconverged == 0
+    monkeypatch.setattr("rkcnn.model.solver.MAX_EVALUATIONS", 8)  # one step
+    out.square().sum().backward()
+    assert stats.read().unconverged == 1
+    gradients = [parameter.grad for parameter in network.parameters() if parameter.grad is not None]
+    assert all(bool(gradient.isfinite().all()) for gradient in gradients)  # training goes on
+
+
+def test_a_first_derivative_only() -> None:
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            ctx.save_for_backward(x)
+            return x.square()
+
+        @staticmethod
+        @first_derivative_only("the square", "use x * x")
+        def backward(ctx: Any, gradient: Tensor) -> Tensor:
+            (x,) = ctx.saved_tensors
+            return 2 * x * gradient
+
+    x = torch.tensor(3.0, requires_grad=True)
+    assert torch.autograd.grad(Square.apply(x), x)[0] == 6
+    with pytest.raises(InputError, match="but the square has first derivatives only; use x \\* x"):
+        torch.autograd.grad(Square.apply(x), x, create_graph=True)
 
 
 @pytest.mark.parametrize("name", ["ODENet-abm@k=8", "RKNet-radau3@k=8", "RKNet-dopri5@k=8,tol=0.1"])

@@ -7,9 +7,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
-from rkcnn.solvers.solver_step import BatchReducer, at_least_float32
+from rkcnn.solvers.solver_step import BatchReducer, at_least_float32, first_derivative_only
 
 MANY = 2**12  # pixels of a batch: up to there torch's sums with channels last are exact to 2e-6
 CACHED = 2**17  # numbers of a tensor that are computed at a time, so that they stay in the processor's cache
@@ -89,18 +88,18 @@ class _NormaliseByRows(torch.autograd.Function):
         x = x.contiguous(memory_format=torch.channels_last)
         images, channels, height, width = x.shape
         rows = _view(x, images, width * channels, height, 1)
-        unused = weight.new_zeros(2, width * channels)  # running statistics, whose precision the results have
-        means, variances = torch.batch_norm_update_stats(rows, *unused, 0.0)
+        unused = weight.new_zeros(width * channels)  # for running statistics, whose precision the results have
+        means, variances = torch.batch_norm_update_stats(rows, unused, unused.clone(), 0.0)
         between, mean = torch.var_mean(means.view(width, channels), 0, correction=0)
         variance = variances.view(width, channels).mean(0) + between
         values = torch.stack((mean, variance, weight, bias)).repeat(1, width)
-        out = F.batch_norm(rows, *values, training=False, eps=eps)
+        out = F.batch_norm(rows, values[0], values[1], values[2], values[3], training=False, eps=eps)
         ctx.save_for_backward(x, weight, mean, torch.rsqrt(variance + eps))
         ctx.mark_non_differentiable(mean, variance)
         return _view(out, *x.shape), mean, variance
 
     @staticmethod
-    @once_differentiable
+    @first_derivative_only("a batch norm with channels last on a CPU", "use the contiguous layout")
     def backward(ctx: Any, gradient: Tensor, *_: Tensor | None) -> tuple[Tensor, Tensor, Tensor, None]:
         x, weight, mean, inverse = ctx.saved_tensors
         images, channels, height, width = x.shape

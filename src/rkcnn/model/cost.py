@@ -27,8 +27,8 @@ class Cost:
 
     params           trainable numbers
     flops            2 x multiply-accumulate of convolutions and linear layers
-    exact            False where the number of evaluations depends on the data; then flops and evaluations are the
-                     least that any data can take
+    exact            False where the number of evaluations depends on the data; then flops, evaluations and
+                     activation_bytes are the least that any data can take
     paper_flops      FLOPs in the paper's own convention (docs/costs.md); None where it does not cover this network
     evaluations      of f, or of stage networks, as `unit` says; None for the published originals
     activation_bytes memory that training on one image keeps for the backward pass, without parameters

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn, Self
@@ -12,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.error import InputError
+from rkcnn.model.compiling import NotCompiled, compiling, why_not_compiled
 from rkcnn.model.cost import cost
 from rkcnn.model.fast.choose import fuse_stages, separate_stages
 from rkcnn.model.fold import fold_norms
@@ -114,21 +113,15 @@ class FusedNetwork(nn.Module):
 
     def _compile(self, batch: Tensor) -> Compute:
         """Compile for this shape; run uncompiled, with a note, where that fails."""
-        import torch._dynamo as dynamo  # takes a second
-        import torch._inductor.config as inductor
+        import torch._inductor.config as inductor  # takes a second
 
-        warnings.filterwarnings("ignore", "TensorFloat32 tensor cores")  # fp32 is what is asked for
         compiled: Compute = torch.compile(self._compute, dynamic=False)
-        limits = {"recompile_limit": 1000, "accumulated_recompile_limit": 1000}
         try:
             # frozen weights are laid out once for the CPU's convolutions, and can't be another network's
-            with (
-                dynamo.config.patch({**limits, "fail_on_recompile_limit_hit": True}),
-                inductor.patch(freezing=batch.device.type == "cpu"),
-            ):
+            with compiling(), inductor.patch(freezing=batch.device.type == "cpu"):
                 compiled(batch)
-        except (dynamo.exc.TorchDynamoException, dynamo.exc.FailOnRecompileLimitHit) as error:
-            self.note = f"not compiled: {type(error).__name__}, {str(error).strip().partition(chr(10))[0]}"
+        except NotCompiled as error:
+            self.note = f"not compiled: {error}"
             return self._compute
         return compiled
 
@@ -213,9 +206,9 @@ def _why_only_eager(network: nn.Module, device: torch.device) -> str:
         counts = isinstance(solver, Solver) and (type(solver) is not Solver or not solver.exact)
         if counts or (isinstance(module, Period) and not module.exact):
             return "the number of solver steps depends on the data, or is counted"
-    if device.type == "cpu" and not any(map(shutil.which, ("c++", "g++", "clang++", "cl"))):
-        return "torch.compile needs a C++ compiler"
-    return "" if device.type in ("cpu", "cuda") else f"it is not known to be faster on {device.type}"
+    if device.type not in ("cpu", "cuda"):
+        return f"it is not known to be faster on {device.type}"
+    return why_not_compiled(device)
 
 
 def _round_weights(network: nn.Module) -> None:

@@ -74,7 +74,7 @@ def check_activations(network: nn.Module, size: tuple[int, int]) -> None:
     check_limit(getattr(network, "name", type(network).__name__), ACTIVATIONS, 4 * numbers)
 
 
-def is_perhaps_large(spec: ModelSpec) -> bool:
+def may_be_large(spec: ModelSpec) -> bool:
     """Whether a network may have so many parameters that they should be counted before any of them is filled.
 
     Two convolutions of 3 x 3 in each stage, which reads what the stages before it gave, have 18 k^2 parameters for each

@@ -15,7 +15,7 @@ from rkcnn.error import InputError
 from rkcnn.model.families import FAMILIES
 from rkcnn.model.frame import ConvStem, OdeNetStem, Readout, Transition
 from rkcnn.model.layers import Layers, frozen_norms
-from rkcnn.model.limits import EVALUATIONS, check_evaluations, check_limit, is_perhaps_large, limited_parameters
+from rkcnn.model.limits import EVALUATIONS, check_evaluations, check_limit, limited_parameters, may_be_large
 from rkcnn.model.period import Period, load_class
 from rkcnn.model.spec import ModelSpec, norms_of
 from rkcnn.solvers.solver_step import Time
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class Trajectory:
     """The inside of one period: its states y_0 .. y_r with their times, and each step's increments e_i and guesses x_i.
 
-    A time is that of the ODE, from 0 to 1; where learned steps have none, it is the number of steps taken.
+    A time is that of the ODE, from 0 to 1; where learned steps have none, it is the number of steps taken. ANODE's
+    y_0 is what the period is given, and has fewer channels than the other states, which are augmented.
     """
 
     y: list[Tensor]
@@ -62,7 +63,7 @@ class Network(Inferring):
         super().__init__()
         self.name, self.spec, self.channels = str(spec), spec, channels
         check_evaluations(spec)
-        if is_perhaps_large(spec):
+        if may_be_large(spec):
             with torch.device("meta"), limited_parameters(self.name):  # where parameters take no memory
                 self._build(spec, classes, channels, dropout)
         with limited_parameters(self.name):

@@ -22,6 +22,7 @@ from rkcnn.solvers.solver_step import LOCAL, BatchReducer, Field, SolverStep
 # for f(t_n, y_n), one evaluation for the corrector, and 14 or 16 operations more (docs/spec.md, 2 and 4).
 ADAMS_CHARGE = {("ab", 4): PaperSolveCost(8, 2 * 18 + 14), ("abm", 3): PaperSolveCost(9, 2 * 18 + 16)}
 MAX_ITERATIONS = 30  # of an implicit Runge–Kutta step
+MAX_EVALUATIONS = 1000  # of f in an adaptive solve
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ class Solver:
         parameters = tuple(f.parameters())
 
         def integrate(f: Field, y: Tensor, start: float, end: float) -> Iterator[SolverStep]:
-            return take_steps(f, y, self.method, self.steps, self.tol, start, end, per_image, reducer)
+            how = (self.method, self.steps, self.tol, start, end, per_image, reducer, MAX_EVALUATIONS)
+            return take_steps(f, y, *how)
 
         if self.method in IMPLICIT:
             assert self.tol is not None

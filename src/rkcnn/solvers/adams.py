@@ -1,4 +1,8 @@
-"""Adams–Bashforth (`ab`) and Adams–Bashforth–Moulton (`abm`) steps, as torchdiffeq takes them."""
+"""Adams–Bashforth (`ab`) and Adams–Bashforth–Moulton (`abm`) steps.
+
+They are those of torchdiffeq with max_order 5 (`ab`) and 4 (`abm`). Its default is 12, where the order goes on to grow:
+with that they agree up to 4 steps of `ab` and 3 of `abm`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from rkcnn.solvers.explicit import combine, slopes_of
 from rkcnn.solvers.methods import ADAMS_STARTERS, BASHFORTH, MOULTON, rk4_38
 from rkcnn.solvers.solver_step import LOCAL, BatchReducer, Field, SolverStep, align, at_least_float32
 
-MAX_ITERATIONS = 4  # "the maximum number of iterations is four" (the paper, section 4.1)
+MAX_ITERATIONS = 4  # of the corrector in a network: "the maximum number of iterations is four" (the paper, section 4.1)
 
 
 def adams(
@@ -24,14 +28,16 @@ def adams(
     start: float = 0.0,
     end: float = 1.0,
     reducer: BatchReducer = LOCAL,
+    max_iterations: int = MAX_ITERATIONS,
 ) -> Iterator[SolverStep]:
     """Take equal steps of `ab`, or with a tolerance of `abm`; differentiable through every evaluation.
 
     Each step first evaluates f(t_n, y_n). The first two steps use the 3/8 rule. After them `ab` predicts
     y + h sum_j beta_j f_{n-j}, with order 3 once and with order 4 from then on. `abm` keeps three slopes: AB3
     predicts, AM4 corrects d <- h (9/24 f(t + h, y + d) + rest) until |d - d_old| < tol + tol max(|d|, |d_old|)
-    in every element. As in torchdiffeq the whole batch is judged together, so that an image's result depends on
-    the others; with `per_image` each image is judged by itself.
+    in every element, at most `max_iterations` times; without convergence the last d is used. As in torchdiffeq the
+    whole batch is judged together, so that an image's result depends on the others; with `per_image` each image is
+    judged by itself.
     """
     if steps < ADAMS_STARTERS + 1:
         raise InputError(
@@ -53,7 +59,8 @@ def adams(
             weights, slopes = BASHFORTH[len(history)], history
         change = combine(torch.zeros_like(y), h, weights, slopes)
         if n >= ADAMS_STARTERS and tol is not None:
-            change, iterations, residual, settled = _correct(f, t + h, y, h, change, history, tol, per_image, reducer)
+            judge = tol, max_iterations, per_image, reducer
+            change, iterations, residual, settled = _correct(f, t + h, y, h, change, history, *judge)
             converged = settled & converged
         evaluations = step.evaluations + (rk4_38.stages if n < ADAMS_STARTERS else 1) + iterations
         y = y + change
@@ -69,6 +76,7 @@ def _correct(
     change: Tensor,
     history: list[Tensor],
     tol: float,
+    max_iterations: int,
     per_image: bool,
     reducer: BatchReducer,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -81,7 +89,7 @@ def _correct(
     converged = torch.zeros(groups, dtype=torch.bool, device=y.device)
     iterations = torch.zeros(groups, dtype=torch.long, device=y.device)
     residual = torch.zeros(groups, dtype=y.dtype, device=y.device)
-    for _ in range(MAX_ITERATIONS):
+    for _ in range(max_iterations):
         iterations = iterations + ~converged
         new = combine(rest, h, MOULTON[:1], [f(t, y + change).to(y.dtype)])
         with torch.no_grad():

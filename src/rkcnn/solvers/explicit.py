@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rkcnn.error import InputError
-from rkcnn.solvers.solver_step import LOCAL, BatchReducer, Field, SolverStep, Time, align, at_least_float32
+from rkcnn.solvers.solver_step import LOCAL, BatchReducer, Field, SolverStep, Time, align, at_least_float32, step_size
 from rkcnn.solvers.tableau import Tableau
 
 
@@ -35,7 +35,7 @@ def explicit(
     if tableau.kind != "explicit":
         raise InputError(f"{tableau.name} is {tableau.kind}: its stages must be solved for, by `implicit`")
     y = at_least_float32(y)
-    h = (end - start) / steps
+    h = step_size(start, end, steps)
     first = None
     evaluations = 0
     for n in range(steps):
@@ -61,18 +61,20 @@ def adaptive(
     start: float = 0.0,
     end: float = 1.0,
     reducer: BatchReducer = LOCAL,
+    clock: torch.dtype | None = None,
 ) -> Iterator[SolverStep]:
     """Take steps whose error estimate h sum_i (b_i - embedded_i) z_i stays below tol + tol |y| (root mean square).
 
     The whole batch takes the same steps; with `per_image` each image takes its own, so that its result does not
     depend on the others. Rejected steps count as evaluations. The solve ends exactly at `end`, or before it with
     converged = False when another step would exceed `max_evaluations`. Gradients flow through the accepted steps;
-    step sizes are constants to them.
+    step sizes are constants to them. `clock` is the precision of the time, that of y unless given: over a unit of time
+    float32 is enough.
     """
-    if tableau.embedded is None or not tableau.first_same_as_last:
+    if tableau.embedded is None or not tableau.adapts:
         raise InputError(
-            f"{tableau.name} can't adapt its step: that takes embedded weights and a last stage that is the first "
-            "of the next step, as dopri5 and tsit5 have"
+            f"{tableau.name} can't adapt its step: that takes explicit stages and embedded weights, as dopri5 and "
+            "tsit5 have"
         )
     if not tol > 0:
         raise InputError(f"an adaptive solver needs tol > 0, {tol} given")
@@ -84,7 +86,7 @@ def adaptive(
     groups, group_reducer = (y.shape[0], LOCAL) if per_image else (1, reducer)
     order = min(tableau.order, tableau.embedded_order)
     difference = [b - e for b, e in zip(tableau.b, tableau.embedded, strict=True)]
-    t = torch.full((groups,), start, dtype=y.dtype, device=y.device)
+    t = torch.full((groups,), start, dtype=clock or y.dtype, device=y.device)
     direction = 1.0 if end > start else -1.0
     first = f(align(t, y), y).to(y.dtype)
     h = _first_step(f, align(t, y), y, first, order, tol, groups, direction, abs(end - start), group_reducer)
@@ -93,7 +95,7 @@ def adaptive(
     residual = torch.zeros(groups, dtype=y.dtype, device=y.device)
     while True:
         last = direction * (end - t) <= h.abs()
-        h = torch.where(last, end - t, h)
+        h = torch.where(last, end - t, h).to(y.dtype)
         slopes = slopes_of(f, align(t, y), y, align(h, y), tableau, first)
         new = combine(y, align(h, y), tableau.b, slopes)
         evaluations = evaluations + (tableau.stages - 1) * ~done
@@ -111,16 +113,19 @@ def adaptive(
             y = new if accept.all() else torch.where(align(accept, y), new, y)
             t = torch.where(accept, torch.where(last, end, t + h), t)
             done = done | (accept & last)
-            if not done.all():
+            if tableau.first_same_as_last and not done.all():
                 first = slopes[-1] if accept.all() else torch.where(align(accept, y), slopes[-1], first)
             yield SolverStep(t, y, (y - before,), evaluations, residual=residual, converged=done)
         if done.all():
             return
         h = torch.where(last & accept, h, h * factor)
-        if int(evaluations.max()) + tableau.stages - 1 > max_evaluations:
+        if int(evaluations.max()) + tableau.stages - tableau.first_same_as_last > max_evaluations:
             if not accept.any():  # so that the evaluations of the rejected steps are counted
                 yield SolverStep(t, y, (torch.zeros_like(y),), evaluations, residual=residual, converged=done)
             return
+        if not tableau.first_same_as_last and accept.any():
+            first = torch.where(align(accept, y), f(align(t, y), y).to(y.dtype), first)
+            evaluations = evaluations + (accept & ~done)
 
 
 def _size(x: Tensor, groups: int, reducer: BatchReducer) -> Tensor:

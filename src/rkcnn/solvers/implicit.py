@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from rkcnn.solvers.explicit import combine
 from rkcnn.solvers.solver_step import (
@@ -23,6 +22,9 @@ from rkcnn.solvers.solver_step import (
     SolverStep,
     align,
     at_least_float32,
+    first_derivative_of_solve,
+    pull_back,
+    step_size,
 )
 from rkcnn.solvers.tableau import Tableau
 
@@ -142,6 +144,7 @@ class System:
     per_image: bool
     backward: BackwardStats
     reducer: BatchReducer
+    nan_if_unconverged: bool
 
     def __call__(self, stages: Tensor, y: Tensor) -> Tensor:
         slopes = list(stages.unbind(0))
@@ -176,7 +179,8 @@ class _Stages(torch.autograd.Function):
     """Z(y, theta) with dZ = (I - J)^-1 (F_y dy + F_theta dtheta); nothing of the iteration is kept.
 
     The gradient is that formula at the Z that was found, whether it converged or not. The formula's own solve, where
-    it does not converge, gives the vector of least residual: a diverged one would ruin the weights.
+    it does not converge, gives the vector of least residual: a diverged one would ruin the weights. With
+    `nan_if_unconverged` the gradient is then NaN instead.
     """
 
     @staticmethod
@@ -189,7 +193,7 @@ class _Stages(torch.autograd.Function):
         return found.x, found.iterations, found.residual, found.converged
 
     @staticmethod
-    @once_differentiable
+    @first_derivative_of_solve
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         system: System = ctx.system
         stages, y, *parameters = ctx.saved_tensors
@@ -200,8 +204,8 @@ class _Stages(torch.autograd.Function):
         scale = system.reducer.max(grad.abs().amax()).clamp(min=torch.finfo(grad.dtype).tiny)
 
         def adjoint(u: Tensor) -> Tensor:
-            (product,) = torch.autograd.grad(out, stages, u * scale, retain_graph=True)
-            return (grad + product) / scale
+            (product,) = pull_back(out, [stages], u * scale, retain_graph=True)
+            return (grad if product is None else grad + product) / scale
 
         found = fixed_point(
             adjoint,
@@ -216,8 +220,17 @@ class _Stages(torch.autograd.Function):
         system.backward.products = int(found.iterations.max()) + 1  # the last one gives the gradient itself
         system.backward.converged = found.converged
         inputs = [x for x in (y, *parameters) if x.requires_grad]
-        grads = iter(torch.autograd.grad(out, inputs, found.x * scale, allow_unused=True))
-        return (None, *(next(grads) if x.requires_grad else None for x in (y, *parameters)))
+        grads = pull_back(out, inputs, found.x * scale)
+        if system.nan_if_unconverged and not _is_accurate(found):
+            grads = tuple(torch.full_like(x, torch.nan) for x in inputs)
+        each = iter(grads)
+        return (None, *(next(each) if x.requires_grad else None for x in (y, *parameters)))
+
+
+def _is_accurate(found: FixedPoint) -> bool:
+    """Whether a fixed point has converged, or is as exact as its precision allows where the tolerance asks for more."""
+    rounding = 100 * torch.finfo(found.x.dtype).eps * found.x.abs().amax()
+    return bool((found.converged | (found.residual <= rounding)).all())
 
 
 def implicit(
@@ -233,20 +246,23 @@ def implicit(
     end: float = 1.0,
     at_solution: Field | None = None,
     reducer: BatchReducer = LOCAL,
+    nan_if_unconverged: bool = False,
 ) -> Iterator[SolverStep]:
     """Take equal steps; memory is O(stages x state) beside one evaluation of f.
 
     f must be the same function each time it is called in a step, forward and backward (batch norm that does not
     update its buffers, one dropout mask); `parameters` are the tensors it reads that need a gradient. `at_solution`
     is called once in each step, with the times and states of all solved stages stacked; its result is not used. It is
-    there to update running statistics. A step that does not converge goes on with its best iterate.
+    there to update running statistics. A step that does not converge goes on with its best iterate; so does the solve
+    for its gradient, unless `nan_if_unconverged` makes that NaN.
     """
     y = at_least_float32(y)
-    h = (end - start) / steps
+    h = step_size(start, end, steps)
     step = SolverStep(start, y, (), evaluations=0)
     for n in range(steps):
         backward = BackwardStats()
-        system = System(f, start + n * h, h, tableau, tol, max_iterations, per_image, backward, reducer)
+        how = (tol, max_iterations, per_image, backward, reducer, nan_if_unconverged)
+        system = System(f, start + n * h, h, tableau, *how)
         stages, iterations, residual, converged = _Stages.apply(system, y, *parameters)
         if at_solution is not None:
             with torch.no_grad():

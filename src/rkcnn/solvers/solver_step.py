@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import wraps
+from typing import NamedTuple, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
+
+from rkcnn.error import InputError
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Time = float | Tensor
 """A number, or a tensor that broadcasts against y where every image has its own time."""
@@ -51,6 +57,46 @@ def at_least_float32(y: Tensor) -> Tensor:
 def align(values: Tensor, y: Tensor) -> Tensor:
     """Reshape one value for the batch, or one for each image, so that it broadcasts against the state y."""
     return values.reshape(-1, *[1] * (y.dim() - 1))
+
+
+def step_size(start: float, end: float, steps: int) -> float:
+    """Return the size of that many equal steps from start to end."""
+    if steps < 1:
+        raise InputError(f"`steps={steps}` given; a solve takes at least 1")
+    return (end - start) / steps
+
+
+def first_derivative_only(what: str, instead: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Make the backward of an autograd function raise InputError under `create_graph=True`.
+
+    Torch's own `once_differentiable` lets it pass where the incoming gradient is a constant, and a second derivative
+    then lacks this part without a word. `what` is what was differentiated, `instead` what would work.
+    """
+
+    def decorate(backward: Callable[P, T]) -> Callable[P, T]:
+        @wraps(backward)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+            if torch.is_grad_enabled():  # in a backward pass only with create_graph=True
+                raise InputError(f"`create_graph=True` given, but {what} has first derivatives only; {instead}")
+            return backward(*args, **kwargs)
+
+        return checked
+
+    return decorate
+
+
+first_derivative_of_solve = first_derivative_only(
+    "an implicit or adjoint solve", "for second derivatives use an explicit or Adams method without adjoint"
+)
+
+
+def pull_back(
+    out: Tensor, inputs: Sequence[Tensor], vector: Tensor, retain_graph: bool = False
+) -> tuple[Tensor | None, ...]:
+    """Return the product of `vector` with the Jacobian of `out` in each input; None for one that `out` doesn't read."""
+    if not out.requires_grad:
+        return (None,) * len(inputs)
+    return torch.autograd.grad(out, inputs, vector, retain_graph=retain_graph, allow_unused=True)
 
 
 class Autocast:
@@ -103,7 +149,10 @@ LOCAL = BatchReducer()
 
 
 class SolveAverages(NamedTuple):
-    """Averages over solves: the share that did not converge, and evaluations of f, forward and backward."""
+    """Averages over solves: the share that did not converge, and evaluations of f, forward and backward.
+
+    A solve converged if its forward solve did and, where its gradient is solved for, that solve too.
+    """
 
     unconverged: float
     evaluations: float
@@ -122,29 +171,36 @@ class SolverStats:
 
     def sums(self) -> tuple[float, ...]:
         """Return all totals as numbers, for a checkpoint."""
-        evaluations = sum((backward.evaluations for backward in self.backwards), self.earlier[0])
-        products = sum((backward.products for backward in self.backwards), self.earlier[1])
-        return self.solves, float(self.unconverged), float(self.evaluations), evaluations, products
+        backwards = [backward for _, each in self.added for backward in each]
+        unconverged = sum((float(_unconverged(*each)) for each in self.added), self.earlier[0])
+        evaluations = sum((backward.evaluations for backward in backwards), self.earlier[1])
+        products = sum((backward.products for backward in backwards), self.earlier[2])
+        return self.solves, unconverged, float(self.evaluations), evaluations, products
 
     def restore(self, sums: Sequence[float]) -> None:
         """Restore the totals that `sums()` returned."""
         self.solves = int(sums[0])
-        self.unconverged: float | Tensor = sums[1]
         self.evaluations: float | Tensor = sums[2]
-        self.earlier = sums[3], sums[4]  # backward evaluations and products from before the restore
-        self.backwards: list[BackwardStats] = []
+        self.earlier = sums[1], sums[3], sums[4]  # unconverged, backward evaluations and products before the restore
+        self.added: list[tuple[bool | Tensor, list[BackwardStats]]] = []
 
     def add(self, last: SolverStep, backwards: Sequence[BackwardStats | None] = ()) -> None:
         """Count one solve by its last step; `backwards` are filled in by its backward pass, before `read`."""
-        self.backwards += [backward for backward in backwards if backward is not None]
+        self.added.append((last.converged, [backward for backward in backwards if backward is not None]))
         self.solves += 1
-        self.unconverged = self.unconverged + _mean(~torch.as_tensor(last.converged))
         self.evaluations = self.evaluations + _mean(torch.as_tensor(last.evaluations))
 
     def read(self) -> SolveAverages:
         """Return the averages of a solve since the last reset."""
         solves, *sums = self.sums()
         return SolveAverages(*(value / max(solves, 1) for value in sums))
+
+
+def _unconverged(converged: bool | Tensor, backwards: Sequence[BackwardStats]) -> Tensor:
+    """Return the share of a solve's images that did not converge, forward or backward."""
+    for backward in backwards:
+        converged = converged & backward.converged
+    return _mean(~torch.as_tensor(converged))
 
 
 def _mean(x: Tensor) -> Tensor:
