@@ -3,7 +3,8 @@
 python benchmarks/same_weights.py OTHER/src
 
 Trains a few networks with both, by the recipe smoke and by one epoch of mini, on one CPU thread. Prints both source
-hashes and which networks came out equal: what to add to EQUIVALENT in src/rkcnn/record/source.py.
+hashes and which networks came out equal: what to add to EQUIVALENT in src/rkcnn/record/source.py. Both compute in the
+contiguous layout of memory, as versions choose different ones on a CPU, and layouts round differently.
 """
 
 from __future__ import annotations
@@ -33,11 +34,17 @@ SMOKE = (
 )
 RUNS = [*((spec, "smoke", ()) for spec in SMOKE), ("RKCNN-R-2@k=32", "mini", ("--set", "epochs=1"))]
 HERE = Path(__file__).parents[1] / "src"
+CONTIGUOUS = """
+import runpy, torch, rkcnn.fit.trainer
+if hasattr(rkcnn.fit.trainer, "set_layout"):
+    rkcnn.fit.trainer.set_layout = lambda network, device: torch.contiguous_format
+runpy.run_module("rkcnn", run_name="__main__")
+"""
 
 
 def train(source: Path, out: Path, spec: str, recipe: str, options: tuple[str, ...]) -> tuple[str, str]:
     """Train with the code in a folder; return the hash of the weights, and that of the code as its record has it."""
-    command = [sys.executable, "-m", "rkcnn", "train", spec, "--recipe", recipe, *options, "--device", "cpu"]
+    command = [sys.executable, "-c", CONTIGUOUS, "train", spec, "--recipe", recipe, *options, "--device", "cpu"]
     environment = {**os.environ, "PYTHONPATH": str(source), "OMP_NUM_THREADS": "1"}
     subprocess.run([*command, "--out", str(out)], env=environment, check=True, stdout=subprocess.DEVNULL)
     (weights,) = out.rglob("weights.safetensors")

@@ -70,14 +70,17 @@ def test_ctrl_c_while_torch_is_imported_says_nothing() -> None:
 
 
 def test_a_signal_that_is_ignored_stays_so() -> None:
-    code = "import rkcnn.interrupt, signal; rkcnn.interrupt.leave_quietly(); print(signal.getsignal(signal.SIGINT))"
+    code = (
+        "import signal; from rkcnn.interrupt import install_interrupt_handler; "
+        "install_interrupt_handler(); print(signal.getsignal(signal.SIGINT))"
+    )
     shell = ["sh", "-c", 'trap "" INT; exec "$0" -c "$1"', sys.executable, code]
     assert subprocess.run(shell, capture_output=True, text=True).stdout == f"{signal.SIG_IGN}\n"
 
 
 def test_outside_of_an_import_it_is_keyboard_interrupt() -> None:
     code = (
-        "import rkcnn.interrupt, signal\nrkcnn.interrupt.leave_quietly()\n"
+        "import rkcnn.interrupt, signal\nrkcnn.interrupt.install_interrupt_handler()\n"
         "try:\n    signal.raise_signal(signal.SIGINT)\nexcept KeyboardInterrupt:\n    print('raised')"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "raised\n"

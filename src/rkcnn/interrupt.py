@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 EXIT_CODE = 128 + signal.SIGINT
 
 
-def leave_quietly() -> None:
+def install_interrupt_handler() -> None:
     """From now on Ctrl-C during an import ends the process; elsewhere it raises KeyboardInterrupt, as before.
 
     Where the signal is ignored, as in a background job of a shell, it stays so.
@@ -22,13 +22,13 @@ def leave_quietly() -> None:
         signal.signal(signal.SIGINT, _interrupt)
 
 
-def leave_at_once() -> None:
+def restore_default_interrupt() -> None:
     """From now on, while Python ends, Ctrl-C kills the process, which a shell reports as exit code 130 too."""
     if signal.getsignal(signal.SIGINT) is _interrupt:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def leave_if_importing(frame: FrameType | None) -> None:
+def exit_if_importing(frame: FrameType | None) -> None:
     """End the process with exit code 130 if the code that a signal has interrupted is part of an import.
 
     An exception is not safe there: modules written in C swallow it or turn it into others. Raised at random places in
@@ -47,5 +47,5 @@ def leave_if_importing(frame: FrameType | None) -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    leave_if_importing(frame)
+    exit_if_importing(frame)
     raise KeyboardInterrupt

@@ -139,7 +139,7 @@ def test_compiling_leaves_the_trainer_as_it_was(monkeypatch: pytest.MonkeyPatch)
 def test_what_can_not_be_compiled_runs_eagerly_and_says_so(monkeypatch: pytest.MonkeyPatch, trouble: str) -> None:
     compiler = CountingCompiler(monkeypatch)
     if trouble == "torch's limit is reached":
-        monkeypatch.setattr("rkcnn.fit.engine.COMPILED_VERSIONS", 1)
+        monkeypatch.setattr("rkcnn.model.compiling.VERSIONS", 1)
     else:
         monkeypatch.setattr(compiler, "compiled", "no number")  # so that counting raises TypeError
     engine = Engine(trainer(), compiled=True, note="no CUDA graph: it needs a GPU")

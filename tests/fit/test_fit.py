@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -32,6 +33,18 @@ def test_epochs_come_in_order_with_their_means() -> None:
     assert run.finished
     assert 1.5 < epochs[0].loss < 3.5
     assert epochs[0].training_error * 56 == pytest.approx(round(epochs[0].training_error * 56))
+
+
+@pytest.mark.parametrize(
+    ("schedule", "rates"),
+    [
+        ({"milestones": (1,)}, [0.05, 0.005]),
+        ({"schedule": "triangle", "peak": 0.25}, [0.05 * 5 / 6, 0.05 * 1 / 6]),  # rises over 2 of 8 steps
+    ],
+)
+def test_an_epoch_has_the_rate_of_its_last_step(schedule: dict[str, Any], rates: list[float]) -> None:
+    found = [epoch.lr for epoch in train_one(trainer(recipe=replace(RECIPE, **schedule)))]
+    assert found == pytest.approx(rates)
 
 
 def test_runs_side_by_side_are_those_alone() -> None:

@@ -50,10 +50,11 @@ def test_the_first_norm_has_the_statistics_of_all_images() -> None:
 
 def test_of_many_images_some_are_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(norm_statistics, "MOST_IMAGES", 20)
+    monkeypatch.setattr(norm_statistics, "BATCH", 10)
     run = trainer(recipe=replace(RECIPE, recompute_norms=True))
     with recomputed_norms(run):
         (count,) = {int(norm.num_batches_tracked) for norm in norms(run) if norm.num_batches_tracked is not None}
-    assert count == 1
+    assert count == 2
     chosen = run.batches.images.choose(20)
     assert len(chosen) == 20
     assert torch.equal(chosen.pixels, run.batches.images.choose(20).pixels)

@@ -78,11 +78,6 @@ class Verdict:
         return "passed over" if said else "read"
 
 
-def list_cases() -> list[Case]:
-    """Return every target with every command that reads it."""
-    return [Case(target.reader, name, target.path, target.form) for target in TARGETS for name in target.commands]
-
-
 def choose_case(random: Random) -> Case:
     """Return a case at random: every reader is equally likely, then every command of it."""
     if random.random() < SHARE_OF_ARGUMENTS:

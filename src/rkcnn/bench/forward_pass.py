@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 
 import torch
@@ -18,6 +17,7 @@ from rkcnn.bench.contender import (
 )
 from rkcnn.bench.peers.same_outputs import build_peer
 from rkcnn.bench.plan import CannotRun, PeerChoice
+from rkcnn.model.compiling import NotCompiled, compiling, why_not_compiled
 from rkcnn.model.cost import cost
 from rkcnn.model.fused import capture_graph
 from rkcnn.model.layout import choose_layout
@@ -95,14 +95,12 @@ def _fuse(network: Network | Published, precision: str, engine: str, images: Ten
 
 
 def _compile(compute: Callable[[Tensor], Tensor], images: Tensor) -> Callable[[], object]:
-    import torch._dynamo as dynamo  # takes a second
-
-    if images.device.type != "cuda" and not any(map(shutil.which, ("c++", "g++", "clang++", "cl"))):
-        raise CannotRun("torch.compile needs a C++ compiler")
+    if reason := why_not_compiled(images.device):
+        raise CannotRun(reason)
     compiled = torch.compile(compute, dynamic=False)
     try:
-        with dynamo.config.patch({"recompile_limit": 1000, "accumulated_recompile_limit": 1000}):
+        with compiling():
             compiled(images)
-    except dynamo.exc.TorchDynamoException as error:
-        raise CannotRun(f"{type(error).__name__}, {str(error).strip().partition(chr(10))[0]}") from error
+    except NotCompiled as error:
+        raise CannotRun(str(error)) from error
     return lambda: compiled(images)

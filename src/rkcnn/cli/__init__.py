@@ -10,7 +10,7 @@ from errno import ENAMETOOLONG
 from cyclopts import App, CycloptsError, Group, MissingArgumentError, UnknownOptionError, UnusedCliTokensError
 
 from rkcnn import __version__
-from rkcnn.cli.output import print_anything, print_error
+from rkcnn.cli.output import escape_unencodable_output, print_error
 from rkcnn.error import InputError, shorten
 from rkcnn.interrupt import EXIT_CODE
 
@@ -150,7 +150,7 @@ def describe_error(error: InputError | CycloptsError) -> str:
         return f"{command} needs {'a value for ' * name.startswith('-')}{name}; {command} --help describes it"
     if isinstance(error, UnusedCliTokensError) and error.command_chain and error.unused_tokens:
         command = " ".join(("rkcnn", *error.command_chain))
-        return f"{command} takes no {shorten(error.unused_tokens[0])} there; {command} --help shows what it takes"
+        return f"{command} does not take {shorten(error.unused_tokens[0])!r}; {command} --help shows what it takes"
     if not isinstance(error, UnknownOptionError):
         return str(error)
     option = (error.token.keyword or error.token.value).partition("=")[0]
@@ -176,7 +176,7 @@ def main(arguments: list[str] | None = None) -> None:
     Exit codes: 2 for bad input, with one sentence on standard error; 130 for Ctrl-C; 141, without a
     message, if the reader of the output has closed the pipe.
     """
-    print_anything()
+    escape_unencodable_output()
     try:
         try:
             app(arguments, exit_on_error=False, print_error=False)

@@ -31,7 +31,7 @@ def print_on(console: Console, line: str) -> None:
     console.print(escape_text(line), highlight=False, markup=False, soft_wrap=True)
 
 
-def print_anything() -> None:
+def escape_unencodable_output() -> None:
     """Let standard output and standard error print text that their encoding lacks, instead of failing.
 
     In ASCII, as with LC_ALL=C, ± becomes +-; a character that has no such spelling becomes its number: \\u4e2d.

@@ -16,7 +16,7 @@ from rkcnn.cli.data import FromSources, WholeNumber
 from rkcnn.cli.output import print_error, print_line, print_on
 from rkcnn.data.options import Sources
 from rkcnn.error import InputError, with_flags
-from rkcnn.interrupt import leave_if_importing
+from rkcnn.interrupt import exit_if_importing
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -179,7 +179,7 @@ def _stop_on_signals() -> Iterator[None]:
 
     def stop(number: int, frame: FrameType | None) -> None:
         nonlocal received
-        leave_if_importing(frame)  # workers, if there are any, keep their checkpoints when this process ends
+        exit_if_importing(frame)  # workers, if there are any, keep their checkpoints when this process ends
         received += 1
         how = "at once" if received > 1 else "every run keeps a checkpoint"
         with suppress(OSError):  # nobody may read it any more; the runs must stop all the same

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
@@ -12,6 +10,7 @@ import torch
 from rkcnn.error import InputError
 from rkcnn.fit.trainer import Trainer
 from rkcnn.model.batch_norm import BatchNorm
+from rkcnn.model.compiling import NotCompiled, compiling, why_not_compiled
 from rkcnn.model.cost import cost
 from rkcnn.model.fast.choose import fuse_steps
 
@@ -19,7 +18,6 @@ ENGINES = ("auto", "eager", "compile", "graph", "fused")
 WARM_UP = 3  # real steps that let cuDNN and the allocator settle before a capture; their effect is undone
 LONG = 2e13  # FLOPs of a run on a CPU, about ten minutes of two cores: from there the minute that compiling takes pays
 FEWEST_IMAGES = 100_000  # of all epochs together: shorter runs are not counted
-COMPILED_VERSIONS = 100_000  # of one function that torch may keep; each network needs some, and torch's limit is 8
 
 
 class Engine:
@@ -33,8 +31,6 @@ class Engine:
         # Ranks stay on the stream that DistributedDataParallel was made on, where it expects gradients.
         own_stream = trainer.device.type == "cuda" and not trainer.ranks.grouped
         self.stream = torch.cuda.Stream(trainer.device) if own_stream else None
-        if compiled:
-            warnings.filterwarnings("ignore", "TensorFloat32 tensor cores")  # fp32 is what the recipe asks for
         trainer.loss = torch.compile(trainer.forward, dynamic=False) if compiled else trainer.forward
 
     @property
@@ -73,19 +69,15 @@ class Engine:
 
     def _compile(self) -> None:
         """Compile for whole batches and for a kept partial one; run uncompiled, with a note, where that fails."""
-        import torch._dynamo as dynamo  # takes a second
-
         trainer = self.trainer
-        limits = {"recompile_limit": COMPILED_VERSIONS, "accumulated_recompile_limit": COMPILED_VERSIONS}
         try:
-            with dynamo.config.patch({**limits, "fail_on_recompile_limit_hit": True}), _state_restored(trainer):
+            with compiling(), _state_restored(trainer):
                 trainer.prepare()
                 for step in sorted({0, trainer.steps - 1}):
                     trainer.learn(*trainer.batches.plan(trainer.epoch, step))
-        except (dynamo.exc.TorchDynamoException, dynamo.exc.FailOnRecompileLimitHit) as error:
+        except NotCompiled as error:
             self.compiled, trainer.loss = False, trainer.forward
-            reason = f"{type(error).__name__}, {str(error).strip().partition(chr(10))[0]}"
-            self.note = "; ".join(filter(None, (self.note, f"not compiled: {reason}")))
+            self.note = "; ".join(filter(None, (self.note, f"not compiled: {error}")))
 
 
 class Graph(Engine):
@@ -206,6 +198,4 @@ def _why_not_compiled(trainer: Trainer) -> str:
         return "the number of solver steps depends on the data"
     if any(isinstance(module, BatchNorm) and module.reducer is not None for module in trainer.network.modules()):
         return "batch norm exchanges statistics between ranks"
-    if trainer.device.type != "cuda" and not any(map(shutil.which, ("c++", "g++", "clang++", "cl"))):
-        return "torch.compile needs a C++ compiler"
-    return ""
+    return why_not_compiled(trainer.device)

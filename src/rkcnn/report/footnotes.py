@@ -109,10 +109,11 @@ def note_control(results: ResultTable) -> Iterator[str]:
     for row in results.rows:
         if row.family == "Identity":
             control = "" if results.of_any_runs else "The paper has no such control. "
+            wider = [name for name in ("DenseNet", "CliqueNet") if name in {each.family for each in results.rows}]
+            after = f" (after the blocks of {' and '.join(wider)} the next layer is wider, too)" if wider else ""
             yield (
                 f"{row.label} is the network without any step: all its other layers are there. {control}What "
-                "the steps of another row add is its difference from this one (after the blocks of DenseNet and "
-                "CliqueNet the next layer is wider, too)."
+                f"the steps of another row add is its difference from this one{after}."
             )
 
 

@@ -59,7 +59,8 @@ def find_origins(results: Iterable[Result]) -> list[Origin]:
 
 def _origin(result: Result) -> Origin:
     machine, versions = result.machine, result.versions
-    processor = f"{machine.get('processor', 'CPU')}, {machine.get('threads', '?')} threads"
+    threads = machine.get("threads", "?")
+    processor = f"{machine.get('processor', 'CPU')}, {threads} thread{'s' * (threads != 1)}"
     commits, sources = _list_code(result)
     return Origin(
         versions.get("rkcnn", "unknown"),
@@ -75,10 +76,15 @@ def _origin(result: Result) -> Origin:
 def _list_code(result: Result) -> tuple[str, str]:
     """Return the commits and source hashes that computed a run, with their numbers of epochs if there are several."""
     if len(result.stretches) == 1:
-        return result.commit or "unknown", result.source
-    commits = [f"{each.commit or 'unknown'} ({each.epochs} epochs)" for each in result.stretches]
+        return _shorten(result.commit), result.source
+    commits = [f"{_shorten(each.commit)} ({each.epochs} epochs)" for each in result.stretches]
     sources = [f"{each.source} ({each.epochs} epochs)" for each in result.stretches]
     return ", then ".join(commits), ", then ".join(sources)
+
+
+def _shorten(commit: str | None) -> str:
+    """Return the first 12 digits of a commit, and the + of changed files."""
+    return commit[:12] + "+" * commit.endswith("+") if commit else "unknown"
 
 
 @dataclass(frozen=True)

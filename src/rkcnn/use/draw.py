@@ -133,7 +133,7 @@ def draw(name: str) -> Drawing:
     """Return one time-step of a network as a picture: its stages, and what each of them reads.
 
     Time runs to the right, a line is a state, and a dot says that the stage above reads it. Raises InputError for
-    published originals, most of which are not made of time-steps.
+    published originals that are not made of time-steps.
     """
     if not isinstance(name, str):
         raise InputError(f"a name of type {type(name).__name__} given; a network's is text, as in 'RKCNN-I-3@k=32'")

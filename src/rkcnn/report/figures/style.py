@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Literal
 
 from rkcnn.disk import write_atomically
-from rkcnn.model.drawing import Look, look_of_stranger
+from rkcnn.model.drawing import Look, look_of_unknown_family
 from rkcnn.model.families import LOOKS
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _TICKS = ((3, (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)), (10, (1, 2, 3, 5, 7))
 
 def look_of(family: str) -> Look:
     """Return the look of a family by its title, as `results.family_of` gives it."""
-    return LOOKS.get(family) or look_of_stranger(family)
+    return LOOKS.get(family) or look_of_unknown_family(family)
 
 
 def write_title(figure: Figure, *lines: str) -> None:

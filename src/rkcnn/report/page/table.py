@@ -22,7 +22,7 @@ from rkcnn.report.report import TableReport
 from rkcnn.report.results import ResultTable, Row
 from rkcnn.report.sentences import percent, signed
 from rkcnn.report.statistics import Sample
-from rkcnn.report.tables.cells import RowText, gaps, is_filled
+from rkcnn.report.tables.cells import RowText, differences_from_paper, is_filled
 
 TIED = "\u00a0"  # keeps a number and its unit, or the ends of an interval, on one line
 
@@ -135,7 +135,7 @@ def _drop_empty(heads: Sequence[Head], lines: Sequence[PageLine]) -> Grid:
 
 
 def _list_errors(results: ResultTable, row: Row, text: RowText) -> tuple[PageCell, ...]:
-    last_gap, best_gap = gaps(results, row)
+    last_gap, best_gap = differences_from_paper(results, row)
     return (
         PageCell(text.last, _mean(row.last), note=" ".join(row.notes) or None),
         PageCell(text.seeds, len(row.results)),

@@ -29,7 +29,7 @@ class RowText(NamedTuple):
 def write_row(results: ResultTable, row: Row, checks: tuple[CostCheck, CostCheck]) -> RowText:
     """Return the texts of a row; `checks` are its costs."""
     digits = results.decimals
-    last_gap, best_gap = (NONE if gap is None else signed(gap, digits) for gap in gaps(results, row))
+    last_gap, best_gap = (NONE if gap is None else signed(gap, digits) for gap in differences_from_paper(results, row))
     printed = row.printed.printed + "*" * bool(row.printed.quoted) if row.printed else NONE
     last = write_sample(row.last, digits) if row.last else "diverged" if row.diverged else "not run yet"
     best = NONE
@@ -40,7 +40,7 @@ def write_row(results: ResultTable, row: Row, checks: tuple[CostCheck, CostCheck
     return RowText(row.label, *checks, printed, last, _seeds(row), best, last_gap, best_gap, memory)
 
 
-def gaps(results: ResultTable, row: Row) -> tuple[float | None, float | None]:
+def differences_from_paper(results: ResultTable, row: Row) -> tuple[float | None, float | None]:
     """Return our last-epoch and our best-epoch mean minus the paper's; None where they may not be compared."""
     printed = row.printed_mean
     if printed is None or row.last is None or row.best is None or not results.compares_with_paper(row):

@@ -12,7 +12,7 @@ from rkcnn.report.costs import CostCheck, find_footprint
 from rkcnn.report.report import TableReport
 from rkcnn.report.results import ResultTable, Row
 from rkcnn.report.statistics import Sample
-from rkcnn.report.tables.cells import gaps
+from rkcnn.report.tables.cells import differences_from_paper
 
 Value = str | int | float | None
 
@@ -36,7 +36,7 @@ def table_csv(part: TableReport) -> str:
 
 def _values(results: ResultTable, row: Row, params: CostCheck, flops: CostCheck) -> dict[str, Value]:
     cell = row.printed
-    last_gap, best_gap = gaps(results, row)
+    last_gap, best_gap = differences_from_paper(results, row)
     memory = find_footprint(results, row)
     return {
         "table": results.name,
