@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -18,12 +17,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rkcnn.error import InputError, how_to_install
+from rkcnn.json_file import parse_json
 from rkcnn.model.create import initialise
 from rkcnn.model.families import find_original
 from rkcnn.model.network import Network
 from rkcnn.model.period import Period
 from rkcnn.model.spec import parse
 from rkcnn.record.tables import list_identifiers
+from rkcnn.use.hub import configure_timm
 from rkcnn.use.pretrained.catalogue import read_catalogue
 
 try:
@@ -35,7 +36,14 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"timm is not installed; install it with: {how}", name="timm") from None
 
 DEFAULT = "RKCNN-I-2_2_2@k=120"
-SIZE = 32  # of the paper's colour images
+UNTRAINED = {
+    "channels": 3,
+    "size": (32, 32),
+    "classes": tuple(map(str, range(10))),
+    "mean": (0.5,) * 3,
+    "std": (0.5,) * 3,
+}
+"""The images of a network without weights: as large as the paper's in colour."""
 
 
 class TimmNetwork(Network):
@@ -201,42 +209,15 @@ def _full_name(network: str) -> str:
     return original.same_as if original else network
 
 
-def _first_convolution(network: str) -> str:
-    return "preprocessor.conv1" if parse(_full_name(network)).stem == "odenet" else "preprocessor"
-
-
-def _configure(network: str) -> dict[str, Any]:
-    """Return timm's configuration of a network without weights, for images of the paper's size."""
-    return {
-        "url": "",
-        "num_classes": 10,
-        "input_size": (3, SIZE, SIZE),
-        "mean": (0.5, 0.5, 0.5),
-        "std": (0.5, 0.5, 0.5),
-        "interpolation": "bilinear",
-        "crop_pct": 1.0,
-        "first_conv": _first_convolution(network),
-        "classifier": "classifier",
-        "license": "mit",
-    }
-
-
 def list_configurations(identifier: str, network: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield timm's configurations of a network: one for each of its pretrained weights, as IDENTIFIER.SET, or one."""
+    spec = parse(_full_name(network))
     weights = [each for each in read_catalogue() if identifier != "rkcnn" and each.network == network]
     if not weights:
-        yield identifier, _configure(network)
+        yield identifier, {"url": "", **configure_timm(spec, UNTRAINED), "label_names": None, "license": "mit"}
     for each in weights:
-        about = json.loads(each.metadata["rkcnn"])
-        own = {
-            "file": str(each.path),
-            "num_classes": len(about["classes"]),
-            "label_names": tuple(about["classes"]),
-            "input_size": (about["channels"], *about["size"]),
-            "mean": tuple(about["mean"]),
-            "std": tuple(about["std"]),
-        }
-        yield f"{identifier}.{each.data}", {**_configure(network), **own}
+        own = configure_timm(spec, parse_json(each.metadata["rkcnn"], dict))
+        yield f"{identifier}.{each.data}", {"url": "", "file": str(each.path), **own, "license": "mit"}
 
 
 def _entry_point(identifier: str, default: str) -> Callable[..., nn.Module]:
@@ -248,13 +229,14 @@ def _entry_point(identifier: str, default: str) -> Callable[..., nn.Module]:
         pretrained_cfg_overlay: dict[str, Any] | None = None,
         **options: Any,
     ) -> nn.Module:
-        periods = parse(_full_name(network)).periods
+        spec = parse(_full_name(network))
+        stem = configure_timm(spec, UNTRAINED)["first_conv"]
         return build_model_with_cfg(
             TimmNetwork,
             identifier,
             pretrained,
-            feature_cfg={"feature_cls": "getter", "out_indices": periods},
-            pretrained_cfg_overlay={"first_conv": _first_convolution(network), **(pretrained_cfg_overlay or {})},
+            feature_cfg={"feature_cls": "getter", "out_indices": spec.periods},
+            pretrained_cfg_overlay={"first_conv": stem, **(pretrained_cfg_overlay or {})},
             network=network,
             **options,
         )

@@ -48,6 +48,12 @@ def test_a_known_network_part_by_part(rkcnn: Run) -> None:
     assert (cost["params"], cost["paper_flops"], cost["evaluations"]) == (1_931_530, 1_706_941_080, 12)
 
 
+@pytest.mark.parametrize("option", ["--classes", "--channels", "--size"])
+def test_no_number_is_rounded(rkcnn: Run, option: str) -> None:
+    code, _, err = rkcnn("describe", KNOWN, option, "2.7")
+    assert (code, err) == (2, f"rkcnn: Invalid value for {option}: 2.7 is not a whole number\n")
+
+
 def test_options_reach_the_network(rkcnn: Run) -> None:
     usual = ask(rkcnn, KNOWN)
     other = ask(rkcnn, KNOWN, "--classes", "100", "--channels", "1", "--size", "48")

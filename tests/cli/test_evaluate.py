@@ -127,20 +127,23 @@ def test_images_loaded_in_another_way_are_refused(rkcnn: Run, tmp_path: Path, di
     with pytest.raises(SystemExit):
         main(["train", "ResNet@k=4", "--data", data, "--split", "0.3", "--set", "epochs=1", "--out", str(out)])
     run = str(next(out.rglob("result.json")).parent)
-    says = (
-        f"{data} is no longer what the run was tested with; give the --size, --split and --skip-bad of its training "
-        "or, if its files have changed, name the images to test with, as in --data"
-    )
-    code, said, err = rkcnn("evaluate", run, "--split", "0.5")
-    assert code == 2
-    assert err.splitlines()[-1] == f"rkcnn: {says}"
+    says = "--split 0.5 given, and the run was trained with --split 0.3, so that images that the network was trained on"
+    for options in ((), ("--data", data)):
+        code, _, err = rkcnn("evaluate", run, *options, "--split", "0.5")
+        assert code == 2
+        assert err.splitlines()[-1] == f"rkcnn: {says} would be among the test images; give at most 0.3"
     code, said, _ = rkcnn("evaluate", run)  # it remembers
     assert code == 0
     assert "recorded     " in said
     assert "NOT THE SAME" not in said
-    code, said, _ = rkcnn("evaluate", run, "--data", data, "--split", "0.5")
+    code, said, _ = rkcnn("evaluate", run, "--data", data, "--split", "0.2")
     assert code == 0
     assert "recorded" not in said
+    exported = str(tmp_path / "m.safetensors")
+    assert rkcnn("export", run, "-o", exported)[0] == 0
+    code, said, _ = rkcnn("evaluate", exported, "--data", data)
+    assert (code, "recorded     " in said, "NOT THE SAME" in said) == (0, True, False)
+    assert rkcnn("evaluate", exported, "--data", data, "--split", "0.5")[0] == 2
 
 
 def test_a_record_without_a_checksum_is_no_reason_to_refuse(rkcnn: Run, run: Path) -> None:
@@ -154,6 +157,9 @@ def test_another_set_of_the_same_kind(rkcnn: Run, run: Path) -> None:
     assert code == 0
     assert "data         mnist-mini, test: 2,000 images" in out
     assert "recorded" not in out
+    assert not (run / "mistakes.png").exists(), "the run's own pictures stay"
+    for name in ("confusion.svg", "confusion.png", "mistakes.png"):
+        assert f"wrote        {run / 'evaluated' / 'mnist-mini' / name}\n" in out
 
 
 def test_weights_alone_need_a_set(rkcnn: Run, run: Path) -> None:
@@ -232,6 +238,15 @@ def test_a_set_that_does_not_fit(
     pixels[:, 0, 0] = 200
     np.savez(tmp_path / "other.npz", x_train=pixels, y_train=labels, x_test=pixels, y_test=labels)
     refused(rkcnn("evaluate", str(run), "--data", f"npz:{tmp_path / 'other.npz'}"), says)
+
+
+def test_a_class_that_the_network_doesnt_know_is_named(rkcnn: Run, run: Path, tmp_path: Path) -> None:
+    for name in ("7", "eel"):
+        (tmp_path / "more" / name).mkdir(parents=True)
+        Image.new("L", (28, 28)).save(tmp_path / "more" / name / "1.png")
+    code, _, err = rkcnn("evaluate", str(run), "--data", f"folder:{tmp_path / 'more'}")
+    assert code == 2
+    assert "it has the class 'eel', and the network was trained on '0', '1', '2', '3', '4', ..." in err
 
 
 def test_all_of_a_file_in_the_channels_of_the_network(rkcnn: Run, run: Path, tmp_path: Path) -> None:

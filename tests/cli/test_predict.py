@@ -41,6 +41,20 @@ def test_each_picture_gets_a_line(rkcnn: Run, trained: Path, pictures: Path) -> 
         assert line.count(" %") == 2
     assert [line.endswith("(dark on light: inverted)") for line in lines] == [False, False, False, True, False]
     assert "inverted" not in rkcnn("predict", str(trained), str(pictures), "--no-invert")[1]
+    for line in rkcnn("predict", str(trained), str(pictures), "--invert")[1].splitlines():
+        assert line.endswith(" %  (inverted)"), "not by how the picture looks"
+
+
+def test_files_that_are_left_out_are_counted(rkcnn: Run, trained: Path, pictures: Path) -> None:
+    (pictures / "more").mkdir()
+    for name in ("notes.txt", "more/a.gif", "more/B.GIF", "more/c", ".hidden"):
+        (pictures / name).write_text("")
+    code, out, err = rkcnn("predict", str(trained), str(pictures))
+    assert (code, len(out.splitlines())) == (0, 4)
+    assert err == (
+        f"rkcnn: {pictures}: 4 files left out (2 .gif, 1 without a suffix, 1 .txt); .png, .jpg, .jpeg, .webp, .bmp are "
+        "read\n"
+    )
 
 
 def test_json_and_standard_input(rkcnn: Run, trained: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,12 +135,14 @@ def test_bad_ones_are_named_and_the_others_answered(rkcnn: Run, trained: Path, p
     ("arguments", "says"),
     [
         (("{run}",), "no picture given; give files or folders, or - for a file on standard input"),
+        (("{run}", ""), "an empty name given for a picture; give files or folders, or - for a file on standard input"),
+        (("nosuch", "none.png"), "its weights.safetensors, or a name of `rkcnn models --pretrained`"),
         (("{run}", "{empty}"), "is a folder with no picture"),
         (("{run}", "none.png"), "none.png: there is no such file or folder"),
         (("{run}", "none.png", "--tpo", "3"), "no option --tpo (did you mean --top?)"),
         (("{run}", "{run}/result.json"), "result.json: can't be read as PNG or JPEG or WEBP"),
         (("{run}", "none.png", "--top", "0"), "--top 0 given"),
-        (("{run}/predictions.npy", "none.png"), "can't be read as weights"),
+        (("{run}/predictions.npy", "none.png"), "can't be read as weights: it is not a safetensors file; give"),
         (("ResNet@k=32", "none.png"), "is the name of a network, of which the package has no trained weights"),
     ],
 )

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from report.records import put_records
+from rkcnn.error import InputError
 from rkcnn.report import compare as comparing
 from rkcnn.report import report as reporting
 from rkcnn.report.figures import FIGURES
@@ -61,6 +62,22 @@ def test_files(rkcnn: Run, tmp_path: Path) -> None:
     files = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"mnist.md", "mnist.csv", "mnist-forest.svg", "mnist-bands.png", "report.html"} <= files
     assert out.count("written ") == len(files)
+
+
+def test_files_are_complete_before_anything_is_printed(
+    rkcnn: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a reader that leaves early, such as `head`, keeps none from being written."""
+    put_records(tmp_path / "runs", {"ResNet@k=32": (0.004,)})
+    page = tmp_path / "out" / "report.html"
+
+    def leave(part: object) -> str:
+        raise InputError("the reader has left")
+
+    monkeypatch.setattr("rkcnn.report.tables.text.table_text", leave)
+    code, out, _ = rkcnn("report", "mnist", "--from", str(tmp_path / "runs"), "-o", str(page.parent))
+    assert (code, out) == (2, "")
+    assert page.exists()
 
 
 @pytest.mark.parametrize(

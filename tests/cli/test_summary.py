@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from outcome import outcome
-from rkcnn.cli.summary import WARNINGS, describe_plan, describe_table, roughly, suggest_next, summarise_table
+from rkcnn.cli.summary import (
+    WARNINGS,
+    describe_plan,
+    describe_table,
+    roughly,
+    suggest_next,
+    summarise_runs,
+    summarise_table,
+)
 from rkcnn.error import InputError
 from rkcnn.record.result import Result, read_result
 from rkcnn.record.run import Run
@@ -42,6 +50,19 @@ def test_the_commands_that_use_the_network_are_suggested(trained: Path) -> None:
     lines = list(suggest_next(read_result(trained / "result.json"), trained))
     for line, command in zip(lines, ("evaluate", "predict", "runs"), strict=True):
         assert f"rkcnn {command} " in line
+
+
+def test_what_repeats_a_run_names_the_weights_that_it_started_from(trained: Path) -> None:
+    result = read_result(trained / "result.json")
+    assert any("rkcnn train --config FILE repeats the run" in line for line in summarise_runs([result], [trained]))
+    recipe = replace(result.run.recipe, initial_weights="22ec07331e8f")
+    tuned = replace(
+        result, run=replace(result.run, recipe=recipe), data={**result.data, "init_from": "RKCNN-R-2@k=32.mnist"}
+    )
+    said = "rkcnn train --config FILE --init-from RKCNN-R-2@k=32.mnist repeats the run"
+    assert any(said in line for line in summarise_runs([tuned], [trained]))
+    nameless = replace(tuned, data=result.data)
+    assert any("--config FILE --init-from ... repeats" in line for line in summarise_runs([nameless], [trained]))
 
 
 def runs(preset: str, rows: str, seeds: int) -> tuple[Run, ...]:

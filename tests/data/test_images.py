@@ -60,10 +60,17 @@ def test_split_of_real_images_never_changes() -> None:
     assert torch.bincount(validation.labels).tolist() == [469, 581, 504, 545, 472, 417, 502, 538, 484, 488]
 
 
-@pytest.mark.parametrize("held", [0, -1, 5, 6])
+@pytest.mark.parametrize("held", [0, -1, 5, 6, 2.5, True, "2"])
 def test_split_refuses_all_or_none(held: int) -> None:
     with pytest.raises(InputError, match="give 1 to 4"):
         make(5).split(held)
+
+
+def test_a_part_cant_be_checked() -> None:
+    train, _ = load_data_set("mnist-mini")
+    for part in (*train.split(5000), train.choose(10)):
+        with pytest.raises(InputError, match="is a part of a set, and checksums are known of complete sets alone"):
+            part.check()
 
 
 def test_check_sees_a_changed_pixel_and_a_changed_label() -> None:

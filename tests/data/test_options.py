@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rkcnn.data.options import OwnOptions, Sources
+from rkcnn.data.options import OwnOptions, Sources, SplitOptions, read_own_options
 from rkcnn.error import InputError
 
 
@@ -51,10 +51,35 @@ def test_refuses_a_mirror_that_is_no_address(mirror: str) -> None:
         Sources(mirror=mirror)
 
 
-@pytest.mark.parametrize("split", [-0.1, 0, 1, 1.5, float("nan")])
+@pytest.mark.parametrize("split", [-0.1, 0, 1, 1.5, float("nan"), "0.2"])
 def test_refuses_a_split_that_is_no_share(split: float) -> None:
-    with pytest.raises(InputError, match=r"`split=.*` must be a share between 0 and 1, say `split=0\.2`"):
+    with pytest.raises(InputError, match=r"`split=.*` must be a share between 0 and 1, say `split=0\.2`") as refused:
         OwnOptions(split=split)
+    assert f"`split={split!r}`" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("skip_bad", "no", r"`skip_bad='no'` must be True or False"),
+        ("skip_bad", 1, r"`skip_bad=1` must be True or False"),
+        ("max_bytes", 0, r"`max_bytes=0` must be a whole number of bytes, 1 or more"),
+        ("max_bytes", 2.5, r"`max_bytes=2\.5` must be a whole number of bytes"),
+        ("size", "64", r"`size='64'` must be a whole number of pixels"),
+        ("channels", "3", r"`channels='3'` must be 1"),
+    ],
+)
+def test_refuses_values_of_another_kind(option: str, value: Any, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        OwnOptions(**{option: value})
+
+
+def test_the_rule_of_a_split_is_read_from_a_record() -> None:
+    known = {"size": 32, "split": 0.2, "split_rule": "content alone"}
+    assert read_own_options(known) == SplitOptions(size=32, split=0.2, split_rule="content alone")
+    assert type(read_own_options({"split": 0.2})) is OwnOptions
+    with pytest.raises(InputError, match="rules are content, content alone, below the share"):
+        read_own_options({"split_rule": "luck"})
 
 
 @pytest.mark.parametrize("size", [0, -3, 32.5, True, "large", np.float64(32)])

@@ -48,6 +48,13 @@ def test_the_network_is_left_as_it_was(digits: Images, network: nn.Module) -> No
     assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
 
 
+def test_an_exception_leaves_the_network_as_it_was(digits: Images) -> None:
+    network = nn.Linear(3, 3).train()  # which takes no images
+    with pytest.raises(RuntimeError):
+        Predictor(digits, torch.device("cpu")).logits(network)
+    assert network.training
+
+
 def test_the_error_is_the_fraction_that_is_wrong(digits: Images) -> None:
     predictor = Predictor(digits, CPU)
     answers = digits.labels.clone()

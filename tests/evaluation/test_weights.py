@@ -214,9 +214,14 @@ def test_images_that_do_not_fit(digits: Images) -> None:
         ),
         (
             replace(digits, classes=(*digits.classes, "more")),
+            "has the class 'more', and the network was trained on '0', '1', '2', '3', '4', ...",
+        ),
+        (replace(digits, classes=names), "has the class 'class 0', and the network was trained on '0'"),
+        (replace(digits, classes=digits.classes[::-1]), "has class '9', and the network was trained on class '0'"),
+        (
+            replace(digits, classes=tuple(map(str, range(11)))),
             "has 11 classes, and the network was trained on 10 classes",
         ),
-        (replace(digits, classes=names), "has class 'class 0', and the network was trained on class '0'"),
     ):
         with pytest.raises(InputError, match=says):
             card.prepare(other)

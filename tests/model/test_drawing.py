@@ -7,7 +7,17 @@ from fractions import Fraction
 import pytest
 
 from rkcnn.model.create import create_model
-from rkcnn.model.drawing import BLUE, COLOURS, MARKERS, OTHER, STRANGERS, Diagram, Look, choose_looks, look_of_stranger
+from rkcnn.model.drawing import (
+    BLUE,
+    COLOURS,
+    MARKERS,
+    OTHER,
+    UNKNOWN_FAMILY_LOOKS,
+    Diagram,
+    Look,
+    choose_looks,
+    look_of_unknown_family,
+)
 from rkcnn.model.families import FAMILIES, LOOKS
 from rkcnn.model.period import step_diagram
 from rkcnn.model.spec import parse
@@ -116,7 +126,7 @@ def test_when_all_are_taken_the_rest_look_alike() -> None:
 
 
 def test_families_that_are_not_known_look_like_none_that_is_and_mostly_differ() -> None:
-    assert not {look.marker for look in STRANGERS} & {look.marker for look in LOOKS.values()}
+    assert not {look.marker for look in UNKNOWN_FAMILY_LOOKS} & {*MARKERS, *(look.marker for look in LOOKS.values())}
     names = ("Mine", "Yours", "Heun", "Verlet", "MyStep")
-    assert len({look_of_stranger(name) for name in names}) >= 4
-    assert look_of_stranger("Mine") == look_of_stranger("Mine")
+    assert len({look_of_unknown_family(name) for name in names}) >= 4
+    assert look_of_unknown_family("Mine") == look_of_unknown_family("Mine")

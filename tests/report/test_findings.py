@@ -112,7 +112,7 @@ def test_explicit_and_refined_of_the_same_width_and_what_is_missing(tmp_path: Pa
     put_records(tmp_path, errors, params=2_000)
     text = write_implicit(published(tmp_path))
     pair = "ODE-Net (4th-order explicit): 0.400 % (2.00 K) | ODE-Net (4th-order implicit): 0.450 % (2.00 K)"
-    assert f"| MNIST, paper-mnist | {pair} | +0.050 (single runs) |" in text
+    assert f"| MNIST, paper-mnist | {pair} | +0.050 (one run each) |" in text
     assert "k=26" not in text, "a narrower network is no partner"
     assert text.endswith(
         "\n\nWithout such a pair so far: RK-Net (implicit) on MNIST (1 of 2 runs diverged), RKCNN-I on MNIST (1 of 2 "

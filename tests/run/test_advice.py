@@ -43,7 +43,12 @@ def test_few_steps_and_missing_classes_are_said_before() -> None:
     [
         ((0.9, 0.88), {}, "lr=0.01"),
         ((0.5, 0.1), {}, None),
+        ((0.9, 0.8099), {}, None),  # NEAR_CHANCE of 0.9 is 0.81
+        ((0.9, 0.8101), {}, "lr=0.01"),
         ((0.9, 0.88), {"images": 128}, "and the run had 2 steps; give it more, as in `epochs=300`"),
+        ((0.9, 0.88), {"images": 128, "error": 0.01}, "and the run had 2 steps; give it more, as in `epochs=300`"),
+        ((0.9, 0.88), {"error": 0.4499}, "though the training images are learned; more images may help"),
+        ((0.9, 0.88), {"error": 0.4501}, "lr=0.01"),  # LEARNED of 0.9 is 0.45
         ((0.9, 0.88), {"error": 0.1}, "though the training images are learned; more images"),
         ((0.9, 0.88), {"constant": None}, None),
     ],

@@ -97,8 +97,8 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def write_npz(folder: Path, classes: int = 3, channels: int = 1) -> str:
-    pixels = np.random.RandomState(0).randint(0, 256, (60, 28, 28, channels), np.uint8)
-    np.savez(folder / "mine.npz", x_train=pixels, y_train=np.arange(60) % classes)
+    pixels = np.random.RandomState(0).randint(0, 256, (200, 28, 28, channels), np.uint8)
+    np.savez(folder / "mine.npz", x_train=pixels, y_train=np.arange(200) % classes)
     return f"npz:{folder / 'mine.npz'}"
 
 
@@ -140,12 +140,24 @@ def test_a_run_that_starts_from_weights_continues(start: Path, tmp_path: Path) -
     ("settings", "images", "says"),
     [
         ({"changes": {"head_only": True}}, {}, "`head_only=True` given without trained weights"),
-        ({"changes": {"initial_weights": "012345678901"}}, {}, "name the run or file, as in `init_from=...`"),
+        ({"changes": {"head_only": True}}, {}, "name a run or file, as in `init_from=RKCNN-R-2@k=32.mnist`$"),
+        (
+            {"changes": {"initial_weights": "012345678901"}},
+            {},
+            "initial_weights=012345678901 starts from trained weights; name a run or file, as in `init_from=RKCNN-R",
+        ),
         ({"init_from": Path("nowhere")}, {}, "nowhere holds no trained network; give the folder of a finished run"),
+        ({"init_from": Path("nowhere")}, {}, "or a name of `rkcnn models --pretrained`"),
+        ({"init_from": Path("x" * 300)}, {}, "holds no trained network"),
+        (
+            {"network": "RKCNN-R-2@k=32.mnist"},
+            {},
+            "is the name of trained weights; start from them with `init_from=RKCNN-R-2@k=32.mnist`",
+        ),
         ({"init_from": "start", "network": "ResNet@k=4"}, {}, "ResNet@k=4 given with the weights of RKCNN-R-2@k=4"),
         ({"init_from": "start"}, {"channels": 3}, r"for images of 1 channel\(s\), and npz:mine.npz has images of 3"),
         ({"init_from": "start"}, {"size": 9}, "npz:mine.npz doesn't fit the network"),
-        ({"init_from": "text"}, {}, "can't be read as weights"),
+        ({"init_from": "text"}, {}, "can't be read as weights: it is not a safetensors file"),
     ],
 )
 def test_what_a_run_cant_start_from(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 
-from digits import write_digits
 from rkcnn.data.images import Images
 from rkcnn.error import InputError
 from rkcnn.evaluation.corruption import corrupt
@@ -25,13 +22,11 @@ from rkcnn.use.evaluate import (
     compute_logits,
     evaluate,
     find_precision,
-    is_set_of,
-    load_tested_images,
     measure_corrupted,
     measure_on,
     read_choice,
-    was_tested_with,
 )
+from rkcnn.use.held_out import load_tested_images
 from rkcnn.use.images import load_images
 from rkcnn.use.load import Classifier, load
 from rkcnn.use.other_solver import SolverChoice
@@ -58,75 +53,6 @@ def test_the_callers_network_is_left_as_it_was(trained: TrainingResult, arrays: 
     assert all(torch.equal(value, before[name]) for name, value in model.network.state_dict().items())
 
 
-def test_without_data_a_run_is_tested_with_its_own(tmp_path: Path) -> None:
-    data = write_digits(tmp_path / "mine.npz", 100, 40)
-    settings: dict[str, Any] = {"epochs": 1, "batch": 50, "out": tmp_path / "runs", "progress": False}
-    result = train("ResNet@k=4", data, **settings)
-    assert evaluate(result).error == result.error
-    held = train("ResNet@k=4", data, validation=20, **settings)
-    assert evaluate(held).images == 20
-    assert evaluate(held).error == held.error
-    assert evaluate(result, data).error == result.error
-
-    np.savez(tmp_path / "one.npz", x_train=np.zeros((60, 28, 28), np.uint8), y_train=np.arange(60) % 2)
-    split = train("ResNet@k=4", f"npz:{tmp_path / 'one.npz'}", split=0.5, **{**settings, "batch": 10})
-    assert evaluate(split).images == 30  # the record remembers the split
-    with pytest.raises(InputError, match=r"one\.npz is no longer what the run was tested with; give the `size=\.\.\.`"):
-        evaluate(split, split=0.4)
-
-    write_digits(tmp_path / "mine.npz", 100, 41)
-    with pytest.raises(InputError, match=r"mine\.npz is no longer what the run was tested with"):
-        evaluate(result)
-    assert evaluate(result, data).images == 41
-
-
-def test_an_option_that_is_given_leaves_the_others_as_recorded(tmp_path: Path) -> None:
-    for number in range(20):
-        folder = tmp_path / "photos" / "ab"[number % 2]
-        folder.mkdir(parents=True, exist_ok=True)
-        Image.new("L", (20, 20), 10 * number).save(folder / f"{number}.png")
-    (tmp_path / "photos" / "a" / "bad.png").write_bytes(b"bad")
-    data = f"folder:{tmp_path / 'photos'}"
-    result = train(
-        "ResNet@k=4", data, size=24, split=0.5, skip_bad=True, epochs=1, batch=5, out=tmp_path / "runs", progress=False
-    )
-    for options in ({}, {"size": 24}, {"split": 0.5}, {"skip_bad": True}):
-        assert evaluate(result, **options).error == result.error
-    assert evaluate(result, data).error == result.error
-    with pytest.raises(InputError, match="is no longer what the run was tested with"):
-        evaluate(result, size=28)
-    (tmp_path / "photos" / "a" / "bad.png").unlink()
-    other = (tmp_path / "photos").rename(tmp_path / "others")
-    assert evaluate(result, f"folder:{other}", split=0.4).images == 8, "resized to the size of the network"
-    assert evaluate(result, f"folder:{other}").images == 20, "all of another folder"
-    assert evaluate(result, f"folder:{tmp_path / 'others' / '..' / 'others'}").images == 20
-
-
-def test_other_images_are_read_as_the_network_takes_them(
-    trained: TrainingResult, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in "07":  # two of its ten classes, one image of the last, in colours
-        (tmp_path / "some" / name).mkdir(parents=True)
-        for number in range(1 if name == "7" else 3):
-            Image.new("RGB", (20, 20), (200, 10 * number, 0)).save(tmp_path / "some" / name / f"{number}.png")
-    found = evaluate(trained, f"folder:{tmp_path / 'some'}")
-    assert [sum(row) for row in found.confusion] == [3, 0, 0, 0, 0, 0, 0, 1, 0, 0]
-    assert "some has no test set of its own: all of its 4 images are test images" in capsys.readouterr().err
-
-
-def test_a_record_without_channels_keeps_its_meaning(tmp_path: Path) -> None:
-    pixels = np.random.RandomState(0).randint(0, 256, (20, 12, 12, 1), np.uint8)
-    np.savez(tmp_path / "grey.npz", x_train=pixels.repeat(3, 3), y_train=np.arange(20) % 2)
-    data, settings = f"npz:{tmp_path / 'grey.npz'}", {"split": 0.5, "epochs": 1, "batch": 5, "progress": False}
-    result = train("ResNet@k=4", data, channels=3, out=tmp_path / "runs", **settings)  # type: ignore[arg-type]
-    facts = json.loads((result.folder / "result.json").read_text())
-    del facts["data"]["own"]["channels"]
-    facts["run"]["data"] = f"{data}~split-0.5"
-    (result.folder / "result.json").write_text(json.dumps(facts))
-    assert evaluate(result.folder).error == result.error
-    assert evaluate(result.folder, data).error == result.error
-
-
 def test_another_solver_and_corrupted_images(arrays: Arrays, trained: TrainingResult, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"epochs": 1, "batch": 50, "out": tmp_path, "progress": False}
     model = load(train("RKNet-euler@k=4", arrays, **settings).folder)
@@ -140,33 +66,12 @@ def test_another_solver_and_corrupted_images(arrays: Arrays, trained: TrainingRe
         evaluate(trained, test, corruption=("fog", 1))
     with pytest.raises(InputError, match=r"`corruption='noise'` given; give a kind and a grade from 1 to 5"):
         evaluate(trained, test, corruption="noise")  # type: ignore[arg-type]
+    given: Any
+    for given in (("noise", 3.0), (["noise"], 3), ("noise", "3"), (None, True)):
+        with pytest.raises(InputError, match=r"of grade .* given; kinds are noise"):
+            evaluate(trained, test, corruption=given)
     with pytest.raises(InputError, match="no method 5"):
         evaluate(trained, test, method=5)  # type: ignore[arg-type]
-
-
-def test_images_are_told_by_their_checksum(trained: TrainingResult, arrays: Arrays) -> None:
-    record = read_result(trained.folder / "result.json")
-    training, test = load_images(arrays)
-    assert was_tested_with(record, test)
-    assert not was_tested_with(record, training)
-    assert not was_tested_with(record, replace(test, labels_sha256=training.labels_sha256))
-    assert was_tested_with(replace(record, data={}), training)  # an old record without checksums
-
-
-def test_a_set_is_told_by_its_name(trained: TrainingResult, tmp_path: Path) -> None:
-    (tmp_path / "photos").mkdir()
-    record = read_result(trained.folder / "result.json")
-    for data, name, same in (
-        ("mnist", "mnist", True),
-        ("mnist~validation-20", "mnist", True),
-        ("folder:~/photos~size-32", "folder:~/photos", True),
-        ("mnist-mini", "mnist", False),
-        ("mnist", "mnist~validation-20", False),
-        (f"folder:{tmp_path}/photos~size-32", f"folder:{tmp_path}/photos/../photos/", True),
-        (f"folder:{tmp_path}/photos~size-32", f"folder:{tmp_path}", False),
-        (f"folder:{tmp_path}/photos~size-32", "folder:a\0b", False),
-    ):
-        assert is_set_of(replace(record, run=replace(record.run, data=data)), name) is same
 
 
 def test_what_cant_be_evaluated_gets_one_sentence(trained: TrainingResult, arrays: Arrays, tmp_path: Path) -> None:
@@ -178,6 +83,8 @@ def test_what_cant_be_evaluated_gets_one_sentence(trained: TrainingResult, array
         evaluate(tmp_path / "weights.safetensors")
     with pytest.raises(InputError, match="data of type int given"):
         evaluate(trained, 3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="data of type PosixPath given; give a name such as 'mnist' or 'folder:PATH'"):
+        evaluate(trained, tmp_path)  # type: ignore[arg-type]
     x, y = arrays[1]
     with pytest.raises(InputError, match="it has images of 26 x 28, and the network was trained on images of 28 x 28"):
         evaluate(trained, (x[:, 2:], y))

@@ -13,6 +13,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
+import rkcnn
 from rkcnn.data.images import Images
 from rkcnn.error import InputError
 from rkcnn.evaluation.weights import NetworkDescription
@@ -78,6 +79,25 @@ def test_safetensors_are_loaded_again(trained: TrainingResult, digits: tuple[Ima
         assert json.loads(file.metadata()["record"])["run"]["seed"] == 0
 
 
+@pytest.mark.parametrize("kind", ["onnx", "pt2", "safetensors"])
+def test_it_names_no_file_or_folder_of_this_machine(kind: str, trained: TrainingResult, tmp_path: Path) -> None:
+    if kind == "onnx":
+        pytest.importorskip("onnxruntime")
+    model = load(trained.folder)
+    assert model.result is not None
+    recipe = replace(model.result.run.recipe, initial_weights="0123456789ab")
+    run = replace(model.result.run, data=f"folder:{tmp_path}/photos~size-28", recipe=recipe)
+    data = {**model.result.data, "init_from": f"{tmp_path}/runs/mnist/ResNet@k=4/mini/seed-0"}
+    model = replace(model, result=replace(model.result, run=run, data=data))
+    content = export(model, kind, output=tmp_path / f"model.{kind}").path.read_bytes()
+    for place in (Path(rkcnn.__file__).parent, Path(torch.__file__).parent, Path.cwd(), Path.home(), tmp_path):
+        assert str(place).encode() not in content, place
+    assert b".py" not in content, "no stack trace"
+    assert b"def forward" not in content, "no line of the source"
+    assert b"folder:photos~size-28" in content
+    assert b"mnist/ResNet@k=4/mini/seed-0" in content
+
+
 def test_it_is_checked_on_the_runs_own_images_where_they_are(
     trained: TrainingResult, digits: tuple[Images, Images], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +124,14 @@ def test_a_solver_that_decides_by_the_image_is_refused(
     assert not list(tmp_path.iterdir())
 
 
+def test_the_weights_of_a_run_are_not_overwritten(trained: TrainingResult) -> None:
+    path = trained.folder / "weights.safetensors"
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=r"holds the weights of a run, which would be overwritten; name another file"):
+        export(trained, output=path)
+    assert path.read_bytes() == before
+
+
 def test_what_cant_be_written_gets_one_sentence(
     trained: TrainingResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,6 +143,12 @@ def test_what_cant_be_written_gets_one_sentence(
         export(trained, output=tmp_path / "a.bin")
     with pytest.raises(InputError, match="is a folder"):
         export(trained, "pt2", output=tmp_path)
+    with pytest.raises(InputError, match=r"`to=3` given; formats are onnx, pt2, safetensors"):
+        export(trained, 3, output=tmp_path / "a")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"`output=None` given; it is the path of the file to write"):
+        export(trained, output=None)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"`to=safetensors` given with .*a\.onnx, whose suffix says onnx; leave one"):
+        export(trained, "safetensors", output=tmp_path / "a.onnx")
     monkeypatch.setattr(module, "MOST_DIFFERENCE", -1.0)
     with pytest.raises(
         InputError, match="differ from the network's by up to 0 on 256 images of mnist-mini, so nothing"

@@ -15,7 +15,7 @@ from rkcnn.data.images import Images
 from rkcnn.error import InputError
 from rkcnn.record.result import read_result
 from rkcnn.use.images import load_images
-from rkcnn.use.load import load
+from rkcnn.use.load import Classifier, load
 from rkcnn.use.train import TrainingResult
 from use.conftest import Arrays
 
@@ -55,7 +55,7 @@ def test_images_of_another_kind_are_refused(trained: TrainingResult, digits: tup
 
 
 def test_features_of_a_path_are_refused_in_a_sentence(trained: TrainingResult) -> None:
-    with pytest.raises(InputError, match="str given; features takes a tensor or an array; `prepare` makes one"):
+    with pytest.raises(InputError, match="of type str given; give a tensor or an array, which `prepare` makes"):
         load(trained.folder).features("digit.png")  # type: ignore[arg-type]
 
 
@@ -81,7 +81,7 @@ def test_the_name_of_a_network_leads_on(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=f"{name} is the name of a network, of which the package has no trained"):
             load(name)
     (tmp_path / "model.onnx").write_bytes(b"something else")
-    with pytest.raises(InputError, match=r"can't be read as weights: .*; give a finished run's folder or its weights"):
+    with pytest.raises(InputError, match=r"weights: it is not a safetensors file; give a finished run's folder or"):
         load(tmp_path / "model.onnx")
 
 
@@ -131,3 +131,32 @@ def test_features_of_numpys_fractions_and_of_what_is_no_image(trained: TrainingR
 def test_a_name_that_no_file_can_have_gets_one_sentence() -> None:
     with pytest.raises(InputError):
         load("x" * 300)
+    with pytest.raises(InputError, match="a repository on Hugging Face is named OWNER/NAME"):
+        Classifier.from_pretrained("x" * 300)
+
+
+def test_no_name_is_not_the_current_folder(trained: TrainingResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an unset variable of a shell gives it."""
+    monkeypatch.chdir(trained.folder)
+    for read in (load, Classifier.from_pretrained):
+        with pytest.raises(InputError, match="an empty name given for a trained network; give the folder of a fin"):
+            read("")
+    for folder in ("", None):
+        with pytest.raises(InputError, match="given; it is the path of the folder to write"):
+            load(".").save_pretrained(folder)  # type: ignore[arg-type]
+
+
+def test_arrays_are_taken_as_tensors_are(trained: TrainingResult, digits: tuple[Images, Images]) -> None:
+    model, pixels = load(trained.folder), digits[1].pixels[:3]
+    assert torch.equal(model(pixels.numpy()), model(pixels))
+    assert torch.equal(model.normalise(pixels.numpy()), model.normalise(pixels))
+    for method in (model, model.normalise, model.features):
+        with pytest.raises(InputError, match="images of type str given; give a tensor or an array"):
+            method("x")  # type: ignore[arg-type]
+
+
+def test_no_images_have_no_features(trained: TrainingResult) -> None:
+    model = load(trained.folder)
+    assert model(torch.zeros(0, 1, 28, 28, dtype=torch.uint8)).shape == (0, 10)
+    for dtype in (torch.uint8, torch.float32):
+        assert [each.shape for each in model.features(torch.zeros(0, 1, 28, 28, dtype=dtype))] == [(0, 4, 6, 6)]

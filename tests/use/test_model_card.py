@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from torch import nn
 
+from rkcnn.escape import escape_markdown
 from rkcnn.evaluation.weights import NetworkDescription
 from rkcnn.model.families import FAMILIES, ORIGINALS, Family
 from rkcnn.model.period import Period
 from rkcnn.record.result import Result, read_result
-from rkcnn.use.model_card import describe_data, write_card
+from rkcnn.use.model_card import describe_data, describe_start, without_folders, write_card
 from zoo import ZOO
 
 RECORD = Path(__file__).parents[2] / "results" / "mnist-mini" / "RKCNN-R-2@k=32" / "mini" / "seed-0" / "result.json"
@@ -52,6 +53,25 @@ def test_it_has_the_facts_of_the_record(result: Result) -> None:
         "The licence of these weights is `cc-by-4.0`",
     ):
         assert fact in card, fact
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("RKCNN-I-2_2_2@k=26_28_28.cifar10", "RKCNN-I-2_2_2@k=26_28_28.cifar10"),
+        ("/home/me/runs/mnist-mini/ResNet@k=4/mini/seed-0", "mnist-mini/ResNet@k=4/mini/seed-0"),
+        ("/home/me/runs/mnist/a@k=4/mini/seed-0/weights.safetensors", "mnist/a@k=4/mini/seed-0/weights.safetensors"),
+        (None, "weights of sha256 22ec07331e8f..."),
+    ],
+)
+def test_it_names_the_weights_that_it_started_from(result: Result, given: str | None, said: str) -> None:
+    assert describe_start(result) == ""
+    assert "started from" not in write_card(DIGITS, result, "me/digits", "mit")
+    run = replace(result.run, recipe=replace(result.run.recipe, initial_weights="22ec07331e8f"))
+    tuned = replace(result, run=run, data={**result.data, **({"init_from": given} if given else {})})
+    assert describe_start(tuned) == said
+    assert f"| started from | {escape_markdown(said)} |" in write_card(DIGITS, tuned, "me/digits", "mit")
+    assert "/home/me" not in str(without_folders(tuned).as_dict())
 
 
 def test_other_seeds_are_told(result: Result) -> None:

@@ -73,6 +73,11 @@ def test_a_network_without_f_is_refused(name: str) -> None:
     [
         ({"method": "dopri"}, r"did you mean dopri5\?"),
         ({"steps": 0}, "from 1 to 1000"),
+        ({"steps": "8"}, "steps='8' given; give a whole number from 1 to 1000"),
+        ({"steps": 2.5}, "steps=2.5 given; give a whole number"),
+        ({"steps": True}, "steps=True given; give a whole number"),
+        ({"tol": "x"}, "tol='x' given; a tolerance is a positive number"),
+        ({"method": ["rk4"]}, "no method"),
         ({"tol": -1.0}, "a tolerance is a positive number"),
         ({"method": "rk4", "tol": 0.1}, "which takes equal steps"),
         ({"method": "dopri5", "tol": 0.1, "steps": 2}, "give one of the two"),

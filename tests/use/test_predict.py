@@ -126,6 +126,33 @@ def test_what_is_no_picture_gets_one_sentence(trained: TrainingResult, tmp_path:
         model.predict(buffer.getvalue())
 
 
+@pytest.mark.parametrize("top", [1.5, "3", None, True, 0])
+def test_a_number_of_classes_is_a_whole_one(trained: TrainingResult, top: Any) -> None:
+    with pytest.raises(InputError, match=f"`top={top!r}` given; give the number of classes to name, 1 or more"):
+        load(trained.folder).predict(np.zeros((28, 28), np.uint8), top=top)
+
+
+def test_what_is_neither_true_nor_false_is_refused(trained: TrainingResult) -> None:
+    model, picture = load(trained.folder), np.zeros((28, 28), np.uint8)
+    for method in (model.predict, model.prepare):
+        with pytest.raises(InputError, match="`invert='x'` given; it is True, False, or None"):
+            method(picture, invert="x")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="`skip_bad='no'` given; it is True or False"):
+        model.predict(picture, skip_bad="no")  # type: ignore[arg-type]
+
+
+def test_an_empty_name_is_no_folder(trained: TrainingResult) -> None:
+    with pytest.raises(InputError, match="an empty name given for a picture; give files, folders"):
+        load(trained.folder).predict("")
+
+
+@pytest.mark.parametrize("channels", [2, 4])
+def test_transparency_is_not_many_pictures(trained: TrainingResult, channels: int) -> None:
+    with pytest.raises(InputError, match=rf"of shape \(32, 32, {channels}\) given; give .* with 1 or 3 channels"):
+        load(trained.folder).predict(np.zeros((32, 32, channels), np.uint8))
+    assert len(load(trained.folder).predict(np.zeros((channels, 32, 32), np.uint8))) == channels
+
+
 def test_prepared_pictures_are_what_predict_classifies(trained: TrainingResult, tmp_path: Path) -> None:
     model = load(trained.folder)
     for name, size in (("wide.png", (60, 20)), ("tall.png", (20, 60))):

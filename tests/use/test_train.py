@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import signal
 import typing
 from collections.abc import Sequence
@@ -20,11 +21,12 @@ from rkcnn.data.images import Images
 from rkcnn.error import InputError
 from rkcnn.fit.recipe import RECIPES, Recipe, find_recipe
 from rkcnn.record.result import Epoch, Result, read_result
+from rkcnn.run.device import set_precision
 from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
 from rkcnn.use.images import load_images
 from rkcnn.use.load import load
-from rkcnn.use.train import RecipeFields, TrainingResult, check_changes, train
+from rkcnn.use.train import RecipeFields, TrainingResult, check_changes, train, unchanged_torch
 from use.conftest import Arrays
 
 
@@ -118,7 +120,7 @@ def test_the_keywords_are_the_fields_of_a_recipe() -> None:
     """So that editors and type checkers know them."""
     kinds = typing.get_type_hints(Recipe)
     kept = {field.name: kinds[field.name] for field in fields(Recipe)}
-    for name in ("name", "epochs", "batch", "lr", "head_only", "weigh_classes"):
+    for name in ("name", "epochs", "batch", "lr", "head_only", "weigh_classes", "initial_weights"):
         del kept[name]
     assert typing.get_type_hints(RecipeFields) == kept
 
@@ -217,6 +219,68 @@ def test_one_run_starts_from_another(arrays: Arrays, tmp_path: Path, trained: Tr
     assert changed == {"classifier.weight", "classifier.bias"}
     recipe = result.run.recipe
     assert (recipe.head_only, recipe.weigh_classes, len(recipe.initial_weights)) == (True, True, 12)
+
+
+def test_it_says_and_records_which_weights_it_starts_from(
+    arrays: Arrays, tmp_path: Path, trained: TrainingResult, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (x, y), test = arrays
+    tiny: dict[str, Any] = {"epochs": 1, "batch": 50, "out": tmp_path}
+    result = train(data=((x, y), test), **tiny, init_from=trained.folder, head_only=True)
+    out = capsys.readouterr().out
+    assert f"starts from the weights of {trained.folder}, its classifier is kept" in out
+    assert "the classifier's 50 parameters are trained" in out
+    assert result.data["init_from"] == str(trained.folder)
+    assert read_result(result.folder / "result.json").data == result.data
+    few = [(pixels[labels < 4], labels[labels < 4]) for pixels, labels in arrays]
+    train(data=(few[0], few[1]), **tiny, init_from=trained.folder)
+    assert "its classifier is new, for 4 classes in place of 10" in capsys.readouterr().out
+    assert "init_from" not in trained.data
+
+
+def read_precisions() -> tuple[object, ...]:
+    matmul: Any = torch.backends.cuda.matmul
+    cudnn: Any = torch.backends.cudnn
+    return matmul.allow_tf32, cudnn.allow_tf32, matmul.fp32_precision, cudnn.conv.fp32_precision
+
+
+@pytest.mark.parametrize("precision", ["fp32", "tf32"])
+def test_torch_is_left_as_it_was(precision: str, arrays: Arrays, tmp_path: Path) -> None:
+    before = read_precisions()
+    torch.manual_seed(123)
+    expected = torch.rand(1)
+    torch.manual_seed(123)
+    train("ResNet@k=4", arrays, **TINY, precision=precision, out=tmp_path)
+    assert read_precisions() == before
+    assert torch.equal(torch.rand(1), expected)
+
+
+def test_a_precision_by_torchs_new_names_is_left_too() -> None:
+    cudnn: Any = torch.backends.cudnn
+    before = cudnn.allow_tf32
+    try:
+        cudnn.conv.fp32_precision = "ieee"
+        with unchanged_torch("cpu"):
+            set_precision("tf32")
+        assert cudnn.conv.fp32_precision == "ieee"
+    finally:
+        cudnn.allow_tf32 = before
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"init_from": ""}, "`init_from=''` given; it is the path of a folder"),
+        ({"out": ""}, "`out=''` given; it is the path of a folder"),
+        ({"init_from": "x" * 300}, "holds no trained network"),
+        ({"again": "no"}, "`again='no'` given; it is True or False"),
+        ({"head_only": 1}, "`head_only=1` given; it is True or False"),
+        ({"network": "RKCNN-R-2@k=32.mnist"}, "start from them with `init_from=RKCNN-R-2@k=32.mnist`"),
+    ],
+)
+def test_what_is_of_a_wrong_kind_gets_one_sentence(given: dict[str, Any], says: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=re.escape(says)):
+        train(**{"out": tmp_path, **given})
 
 
 def test_it_says_what_is_likely_wrong(arrays: Arrays, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,9 +6,9 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter, Token
 
@@ -29,8 +29,26 @@ def read_whole_number(_: Any, tokens: Sequence[Token]) -> int:
     return int(text)
 
 
+def read_size(_: Any, tokens: Sequence[Token]) -> int | str:
+    """Return an option's text as a whole number, or the word auto."""
+    return "auto" if tokens[0].value == "auto" else read_whole_number(_, tokens)
+
+
 WholeNumber = Annotated[int, Parameter(converter=read_whole_number)]
-OwnImages = Annotated[OwnOptions, Parameter(name="*")]
+
+
+@dataclass(frozen=True)
+class OwnFlags(OwnOptions):  # options whose whole numbers Cyclopts doesn't round
+    __doc__ = OwnOptions.__doc__
+    size: Annotated[int | Literal["auto"] | None, Parameter(converter=read_size)] = None
+    max_bytes: WholeNumber = OwnOptions.max_bytes
+    channels: Annotated[Literal[1, 3] | None, Parameter(converter=read_whole_number)] = None
+
+
+if TYPE_CHECKING:
+    OwnImages = OwnOptions
+else:
+    OwnImages = Annotated[OwnFlags, Parameter(name="*")]
 
 
 @app.command(name="list")

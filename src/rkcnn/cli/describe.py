@@ -24,8 +24,8 @@ def describe(
     name: str,
     /,
     *,
-    classes: int = 10,
-    channels: int | None = None,
+    classes: WholeNumber = 10,
+    channels: WholeNumber | None = None,
     size: WholeNumber | None = None,
     json_: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 SHOWN_MISTAKES = 48  # on the contact sheet
 ROUNDING = 0.003  # of an error in tf32 or bf16: an answer that is close to another may change with the order of sums
 SHOWN_PAIRS = 5  # of classes that are confused most often
+OTHER_DATA = "evaluated"  # the folder in a run's folder for pictures of images other than its own
 NO_FOLDER = "no pictures: name a folder for them with -o"
 
 
@@ -60,30 +61,36 @@ def evaluate(
     device
         cpu, cuda, cuda:N, or auto: a GPU if there is one.
     output
-        The folder for the pictures; by default the run's folder, and none for a name of pretrained weights.
+        The folder for the pictures; by default the run's folder, with images other than the run's a folder in
+        `evaluated` there, and none for a name of pretrained weights.
     json_
         Print the metrics as JSON instead of tables.
     """
     from rkcnn.data.progress import Progress
-    from rkcnn.use.evaluate import load_other_images, load_tested_images, read_choice
-    from rkcnn.use.load import find_weights, load
+    from rkcnn.record.run import folder_name
+    from rkcnn.use.evaluate import read_choice
+    from rkcnn.use.held_out import is_set_of, load_other_images, load_tested_images, load_with_record, was_tested_with
+    from rkcnn.use.load import find_weights
     from rkcnn.use.pretrained.catalogue import find_pretrained
 
     if with_ and corrupt:
         raise InputError("`with=...` and `corrupt=True` given; give one of the two at a time")
     choices = [read_choice(text) for text in with_ or ()]
-    weights, result = find_weights(run)
-    if data is None and result is None:
-        raise InputError(f"{run} has no result beside it that names its data; say which images, as in `data='mnist'`")
-    classifier = load(run)
+    weights, beside = find_weights(run)
+    classifier = load_with_record(run)
+    result = classifier.result
     progress = Progress(sys.stderr)
     if data is not None:
         full_name, images = data, load_other_images(classifier, data, sources, own, progress)
-    else:
-        assert result is not None
+    elif result is not None:
         full_name, images = result.run.data, load_tested_images(result, sources, own, progress)
-    folder = output if output is not None or find_pretrained(run) else weights.parent
-    task = Evaluation(classifier, images, full_name, weights, device, folder, json_)
+    else:
+        raise InputError(f"{run} has no result beside it that names its data; say which images, as in `data='mnist'`")
+    same = result is not None and is_set_of(result, full_name) and was_tested_with(result, images)
+    folder = None if find_pretrained(run) else weights.parent
+    if folder is not None and beside is not None and not same:
+        folder = folder / OTHER_DATA / folder_name(full_name)
+    task = Evaluation(classifier, images, full_name, same, weights, device, output or folder, output is not None, json_)
     if choices:
         report_solvers(task, choices)
     elif corrupt:
@@ -99,9 +106,11 @@ class Evaluation:
     classifier: Classifier
     images: Images
     data: str  # the full name of the images' set
+    same: bool  # whether these are the images that the run was tested with
     weights: Path
     device: str
     folder: Path | None  # for pictures; None: they are not drawn
+    named: bool  # whether that folder was named with -o
     json: bool
 
     def print_head(self) -> None:
@@ -124,7 +133,7 @@ class Evaluation:
         try:
             return write(self.folder)
         except DiskError as error:
-            if self.folder != self.weights.parent:  # a folder that was named with -o
+            if self.named:
                 raise
             return [], [f"no pictures: {with_flags(str(error))}"]
 
@@ -138,7 +147,7 @@ class Evaluation:
 
 def report_metrics(task: Evaluation) -> None:
     """Measure, draw and print what the network gets wrong."""
-    from rkcnn.use.evaluate import is_set_of, measure_on, was_tested_with
+    from rkcnn.use.evaluate import measure_on
 
     result, images = task.classifier.result, task.images
     metrics = measure_on(task.classifier, images, task.device)
@@ -148,8 +157,7 @@ def report_metrics(task: Evaluation) -> None:
         return
     task.print_head()
     print_metrics(metrics, images.classes)
-    same = result is not None and is_set_of(result, task.data) and was_tested_with(result, images)
-    if result is not None and result.error is not None and same:
+    if result is not None and result.error is not None and task.same:
         agrees = say_agreement(abs(result.error - metrics.error), metrics.images, result.run.recipe.precision)
         print_line(f"recorded     {100 * result.error:.2f} % when it was trained{agrees}")
     task.print_notes(pictures, notes)

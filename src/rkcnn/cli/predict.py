@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,8 +61,9 @@ def predict(
     for name in pictures:
         if name.startswith("-") and name != "-" and not Path(name).exists():
             raise InputError(f"no option {name}{did_you_mean(name, OPTIONS)}; options are {', '.join(OPTIONS)}")
-    if not pictures:
-        raise InputError("no picture given; give files or folders, or - for a file on standard input")
+    if not all(pictures) or not pictures:
+        given = "an empty name given for a picture" if pictures else "no picture given"
+        raise InputError(f"{given}; give files or folders, or - for a file on standard input")
     classifier = load(run)
     classifier.network.to(pick_device(device))
     sources, bad = find_all(pictures)
@@ -73,13 +77,13 @@ def predict(
         answers.append(answer)
         if not json_:
             progress.clear()
-            print_line(describe(answer, min(width, 60)))
+            print_line(describe(answer, min(width, 60), recognised=invert is None))
         progress.show(done, len(sources))
     progress.clear()
     if not answers and len(bad) == 1:
         raise InputError(bad[0].reason)
-    for each in bad:
-        print_error(each.reason)
+    for line in (*(each.reason for each in bad), *describe_skipped(pictures)):
+        print_error(line)
     if json_ and answers:
         found = {"predictions": [as_dict(answer) for answer in answers], "unreadable": [each._asdict() for each in bad]}
         print(json.dumps(with_null({"network": classifier.name, **found}), indent=1))
@@ -108,10 +112,27 @@ def find_all(names: tuple[str, ...]) -> tuple[list[PictureSource], list[Unreadab
     return sources, bad
 
 
-def describe(answer: Prediction, width: int) -> str:
-    """Return a line: the picture, its classes with their probabilities, and whether it was inverted."""
+def describe_skipped(names: tuple[str, ...]) -> Iterator[str]:
+    """Yield how many files of each folder are left out because they are no pictures that can be read."""
+    from rkcnn.data.read.folder import SUFFIXES
+
+    for name in filter(os.path.isdir, names):
+        files = (path for path in Path(name).rglob("*") if path.name[0] != "." and path.is_file())
+        kinds = Counter(kind for path in files if (kind := path.suffix.lower()) not in SUFFIXES)
+        if number := kinds.total():
+            most = sorted(kinds.items(), key=lambda each: (-each[1], each[0]))[:5]
+            some = ", ".join(f"{count:,} {kind or 'without a suffix'}" for kind, count in most)
+            yield f"{name}: {number:,} file{'s' * (number != 1)} left out ({some}); {', '.join(SUFFIXES)} are read"
+
+
+def describe(answer: Prediction, width: int, recognised: bool) -> str:
+    """Return a line: the picture, its classes with their probabilities, and whether it was inverted.
+
+    `recognised` says whether the picture decided that, and not the user.
+    """
     classes = ", ".join(f"{label} {100 * probability:.1f} %" for label, probability in answer.top)
-    return f"{escape_text(answer.picture):{width}}  {classes}{'  (dark on light: inverted)' * answer.inverted}"
+    inverted = f"  ({'dark on light: ' * recognised}inverted)" * answer.inverted
+    return f"{escape_text(answer.picture):{width}}  {classes}{inverted}"
 
 
 def as_dict(answer: Prediction) -> dict[str, Any]:

@@ -67,21 +67,22 @@ def report(
     for trouble in (*damaged, *find_conflicts(records)):
         print_error(str(trouble))
     tables = _find_tables(table, records, memories, folder, preset, precision)
-    if output is not None:
-        from rkcnn.report.files import check_folder
+    written: list[Path] = []
+    if output is None:
+        found = build_report(tables, records)
+    else:
+        from rkcnn.report.files import check_folder, write_files
 
-        check_folder([results.name for results in tables], output)  # before anything is printed
-    found = build_report(tables, records)
+        check_folder([results.name for results in tables], output)  # before anything is computed
+        found = build_report(tables, records)
+        written = [*write_files(found, output)]  # before anything is printed: a reader such as `head` may leave
     for part in found.tables:
         print(table_text(part))
     for name, claims in found.claims.items():
         spoken = claims if table is None else found.claims_of(found.tables[0])
         print(claims_text(spoken, name), end="")
-    if output is not None:
-        from rkcnn.report.files import write_files
-
-        for path in write_files(found, output):
-            print_line(f"written   {path}")
+    for path in written:
+        print_line(f"written   {path}")
     return 1 if damaged else 0
 
 

@@ -26,8 +26,8 @@ FILES = {
     WEIGHTS: "the trained network",
     RESULT: "every number of the run",
     METRICS: "loss and errors of each epoch, a row each",
-    CONFIG: "the settings: rkcnn train --config FILE repeats the run",
-    PREDICTIONS: "the predicted class of each {} image",
+    CONFIG: "the settings: rkcnn train --config FILE{init_from} repeats the run",
+    PREDICTIONS: "the predicted class of each {held_out} image",
     f"{CURVES}.svg": "errors and loss by epoch (curves.png too)",
 }
 
@@ -91,9 +91,10 @@ def summarise_runs(results: Sequence[Result], folders: Sequence[Path]) -> Iterat
     yield f"time      {clock(seconds)} of training{each}, {rate:,.0f} images/s{each}, {peak / 1e6:,.0f} MB of memory"
     for folder in folders:
         yield f"folder    {folder}"
+    init_from = _repeat_start(results[0])
     for name, content in FILES.items():
         if (folders[0] / name).exists():
-            yield f"          {name:21} {content.format(results[0].run.held_out)}"
+            yield f"          {name:21} {content.format(held_out=results[0].run.held_out, init_from=init_from)}"
     if all(result.finished for result in results):
         yield from suggest_next(results[0], folders[0])
 
@@ -112,6 +113,15 @@ def suggest_next(result: Result, folder: Path) -> Iterator[str]:
     ideas.append((f"rkcnn runs --from {quote(str(out))}" if out != Path("runs") else "rkcnn runs", "all results"))
     for i, (command, purpose) in enumerate(ideas):
         yield f"{'' if i else 'next':9} {command}  # {purpose}"
+
+
+def _repeat_start(result: Result) -> str:
+    """Return the option that names the trained weights that a run started from; empty where they were new."""
+    if not result.run.recipe.initial_weights:
+        return ""
+    from rkcnn.run.settings import INIT_FROM  # imports torch, which has trained the run
+
+    return f" --init-from {quote(result.data.get(INIT_FROM, '...'))}"
 
 
 def _last_checkpoint(folder: Path) -> str:

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from rkcnn.data.histogram import mean_and_deviation
 from rkcnn.data.read.labelled_pixels import LabelledPixels, hash_labels
 from rkcnn.data.sets import DataSet
 from rkcnn.disk import open_file
@@ -261,11 +262,10 @@ class _PartWriter:
             coarse = np.concatenate(self._coarse)
             described.coarse = hash_labels(coarse, classes)
             coarse.tofile(self._folder / f"{self._name}.coarse")
-        values = np.arange(256) / 255
         for counts in self._counts:
-            mean = float(counts @ values / counts.sum())
+            mean, deviation = mean_and_deviation(counts)
             described.mean.append(mean)
-            described.std.append(float((counts @ (values - mean) ** 2 / counts.sum()) ** 0.5))
+            described.std.append(deviation)
         return described
 
 

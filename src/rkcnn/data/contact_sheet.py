@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from rkcnn.data.histogram import mean_and_deviation
 from rkcnn.data.images import Images
 from rkcnn.disk import write_atomically
 from rkcnn.error import InputError
@@ -33,15 +34,12 @@ def describe(images: Images) -> list[str]:
         block = images.pixels[start : start + 4096]
         for channel in range(channels):
             totals[channel] += torch.bincount(block[:, channel].flatten(), minlength=256)
-    values = torch.arange(256, dtype=torch.float64) / 255
-    shares = totals.double() / totals.sum(1, keepdim=True)
-    mean = shares @ values
-    std = ((shares @ values**2) - mean**2).clamp_min(0).sqrt()
+    mean, std = zip(*(mean_and_deviation(counts) for counts in totals.numpy()), strict=True)
     by_class = torch.bincount(images.labels, minlength=len(images.classes))
     return [
         f"{images.name} {images.part}: {count} images of {height} x {width} x {channels}, "
         f"{len(images.classes)} classes of {int(by_class.min())} to {int(by_class.max())}",
-        f"measured mean {_row(mean.tolist())}, deviation {_row(std.tolist())}",
+        f"measured mean {_row(mean)}, deviation {_row(std)}",
         f"normalised by mean {_row(images.mean)}, deviation {_row(images.std)}",
         f"{images.origin}, pixels sha256 {images.pixels_sha256[:16]}, labels sha256 {images.labels_sha256[:16]}",
     ]
@@ -128,5 +126,5 @@ def _write(pen: ImageDraw, lines: Sequence[str], font: Font) -> None:
         pen.text((_GAP, _GAP + number * _LINE), escape_text(line), fill="black", font=font)
 
 
-def _row(values: list[float] | tuple[float, ...]) -> str:
+def _row(values: tuple[float, ...]) -> str:
     return "(" + ", ".join(f"{value:.4f}" for value in values) + ")"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 import numpy as np
 import torch
@@ -79,9 +80,10 @@ class Images:
         """Return two `Images`: those left for training, and `validation` that are held out.
 
         Which they are depends on the number of images alone."""
-        if not 0 < validation < len(self):
+        whole = isinstance(validation, Integral) and not isinstance(validation, bool)
+        if not whole or not 0 < validation < len(self):
             raise InputError(
-                f"{self.name}: {validation} of {len(self)} images can't be set apart for validation; "
+                f"{self.name}: {validation!r} of {len(self)} images can't be set apart for validation; "
                 f"give 1 to {len(self) - 1}"
             )
         order = self._permutation()
@@ -96,7 +98,15 @@ class Images:
         return self._select(self._permutation()[:count].sort().values, f"{count} of {self.part}")
 
     def check(self) -> None:
-        """Read every pixel and label again; InputError if their checksums have changed."""
+        """Read every pixel and label again; InputError if their checksums have changed.
+
+        The checksums are those of a complete set, so that a part that `split` or `choose` returned can't be checked.
+        """
+        if self.part not in ("train", "test"):
+            raise InputError(
+                f"{self.name} ({self.part}): is a part of a set, and checksums are known of complete sets alone; check "
+                "the set that it was taken from"
+            )
         pixels = hashlib.sha256()
         for block in self.pixels.split(4096):
             pixels.update(block.permute(0, 2, 3, 1).contiguous().numpy().data)

@@ -68,19 +68,24 @@ class OwnOptions:
 
     def __post_init__(self) -> None:
         if self.split is not None and not (isinstance(self.split, Real) and 0 < self.split < 1):
-            raise InputError(f"`split={self.split}` must be a share between 0 and 1, say `split=0.2`")
+            raise InputError(f"`split={self.split!r}` must be a share between 0 and 1, say `split=0.2`")
         if self.size not in (None, "auto"):
             if not _is_whole(self.size) or int(self.size) < 1:
-                raise InputError(f"`size={self.size}` must be a whole number of pixels, 1 or more, or auto")
+                raise InputError(f"`size={self.size!r}` must be a whole number of pixels, 1 or more, or auto")
             object.__setattr__(self, "size", int(self.size))  # of NumPy's numbers none fits into a JSON file
         if self.channels is not None:
             if not _is_whole(self.channels) or self.channels not in (1, 3):
-                raise InputError(f"`channels={self.channels}` must be 1 (grey) or 3 (colour)")
+                raise InputError(f"`channels={self.channels!r}` must be 1 (grey) or 3 (colour)")
             object.__setattr__(self, "channels", int(self.channels))
         if self.split is not None:
             object.__setattr__(self, "split", float(self.split))
+        if not isinstance(self.skip_bad, bool):
+            raise InputError(f"`skip_bad={self.skip_bad!r}` must be True or False")
+        if not _is_whole(self.max_bytes) or int(self.max_bytes) < 1:
+            raise InputError(f"`max_bytes={self.max_bytes!r}` must be a whole number of bytes, 1 or more")
+        object.__setattr__(self, "max_bytes", int(self.max_bytes))
         if not isinstance(self.keys, str | None):
-            raise InputError(f"`keys={self.keys}` must be text, as in `keys=x_train=pictures,y_train=kinds`")
+            raise InputError(f"`keys={self.keys!r}` must be text, as in `keys=x_train=pictures,y_train=kinds`")
         self.key_names()
 
     def key_names(self) -> dict[str, str]:
@@ -97,6 +102,24 @@ class OwnOptions:
         return names
 
 
+BY_CONTENT = "content"  # by each image's content; for a class that was wholly below the share, an image was moved
+BY_CONTENT_ALONE = "content alone"  # the same where none was moved: no image below the share was trained on
+BELOW_SHARE = "below the share"  # asked for, not recorded: the images below the share alone, whatever their classes
+SPLIT_RULES = (BY_CONTENT, BY_CONTENT_ALONE, BELOW_SHARE)
+
+
+@dataclass(frozen=True)
+class SplitOptions(OwnOptions):
+    """The options of own images that were split, as a record has them: also by which rule test images were chosen."""
+
+    split_rule: str = BY_CONTENT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.split_rule not in SPLIT_RULES:
+            raise InputError(f"`split_rule={self.split_rule!r}` given; rules are {', '.join(SPLIT_RULES)}")
+
+
 def _is_whole(value: object) -> bool:
     """Whether a value is a whole number, Python's or NumPy's."""
     return isinstance(value, Integral) and not isinstance(value, bool)
@@ -104,12 +127,12 @@ def _is_whole(value: object) -> bool:
 
 def read_own_options(facts: dict[str, Any]) -> OwnOptions:
     """Return the options of own images in a file of ours; raises TypeError or InputError if they can't be any."""
-    known = [field.name for field in fields(OwnOptions)]
+    known = [field.name for field in fields(SplitOptions)]
     for name in facts:
         if name not in known:
             raise TypeError(f"own images have no option {name!r}{did_you_mean(name, known)}")
     check_fields("field `own`", facts, {}, optional=_OWN_KINDS)
-    return OwnOptions(**facts)
+    return (SplitOptions if "split_rule" in facts else OwnOptions)(**facts)
 
 
 _OWN_KINDS: Kinds = {
@@ -119,6 +142,7 @@ _OWN_KINDS: Kinds = {
     "max_bytes": int,
     "keys": (str, type(None)),
     "channels": (int, type(None)),
+    "split_rule": str,
 }
 
 

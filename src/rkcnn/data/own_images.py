@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from rkcnn.data import cache
 from rkcnn.data.cache import SetDescription
-from rkcnn.data.options import REMEDY, OwnOptions, Sources
+from rkcnn.data.options import BELOW_SHARE, REMEDY, OwnOptions, Sources, read_own_options
 from rkcnn.data.progress import Progress
-from rkcnn.data.read.folder import ImageFiles, are_grey, choose_size, find_images, read_folder
+from rkcnn.data.read.folder import DEFAULT_SIZE, are_grey, choose_size, read_folder
+from rkcnn.data.read.image_files import ImageFiles, find_parts, refuse_split, split_files
 from rkcnn.data.read.labelled_pixels import LabelledPixels, convert_channels, is_grey
 from rkcnn.data.read.npz import Labels, Shapes, read_npz
+from rkcnn.data.split import check_classes, check_split, divide, find_rule, place_images
 from rkcnn.disk import lock_folder, open_file, writing_to
 from rkcnn.error import InputError
 from rkcnn.escape import escape_text, is_unicode
 
 PREFIXES = ("folder:", "npz:")  # of the names of own images
-SPLIT_SEED = 20241  # of the permutation that sets a test set apart where there is none
 NAMED_FILES = 5  # that were left out, said again whenever the images are used; of more, how many
 
 
@@ -33,12 +30,13 @@ def decode_own_images(
 ) -> tuple[Path, SetDescription, OwnOptions]:
     """Return the folder that holds the decoded images of `folder:PATH` or `npz:PATH`, and its description.
 
-    Also returns the options with the size that was really used. Images are decoded again whenever a file was added,
-    removed or changed. With `whole`, images that have no test set of their own and no split are a test set alone.
+    Also returns the options with the size and the rule of the split that were really used. Images are decoded again
+    whenever a file was added, removed or changed. With `whole`, images that have no test set of their own and no split
+    are a test set alone.
     """
     kind, _, given = name.partition(":")
     path = _resolve(kind, given)
-    found = _find_parts(path, own, whole, progress) if kind == "folder" else {}
+    found = find_parts(path, own, whole, progress.note) if kind == "folder" else {}
     files = [file for part in found.values() for file, _ in part.files] if kind == "folder" else [path]
     size = own.size
     if kind == "folder":
@@ -50,24 +48,30 @@ def decode_own_images(
     root = sources.folders()[0] / "decoded"
     damages: list[str] = []
     if decoded := _find_decoded(sources, wanted, damages, progress):
-        return *decoded, own
+        return *decoded, _with_rule(own, decoded[1])
     for damage in damages:
         progress.note(f"{damage}; they are decoded again")
     with writing_to(root, REMEDY), lock_folder(root, REMEDY, name=".own.lock", on_wait=progress.note):
         if decoded := _find_decoded(sources, wanted, [], progress):  # by the process that held the lock
-            return *decoded, own
+            return *decoded, _with_rule(own, decoded[1])
         cache.clear_leftovers(root, "own")
         progress.note(f"reading {path}")
         notes: list[str] = []
         if kind == "folder":
-            classes, parts = _read_folder(path, found, own, progress, notes)
+            classes, parts, rule = _read_folder(path, found, own, progress, notes)
         else:
-            classes, parts = _read_npz(path, own, whole)
+            classes, parts, rule = _read_npz(path, own, whole)
         folder, description = cache.write_parts(root, "own", parts, list(classes), str(path))
-        description.fingerprint, description.notes = wanted.fingerprint, notes
+        description.fingerprint, description.notes = f"{wanted.fingerprint} {rule}".strip(), notes
         final = root / wanted.name(own.channels, whole="train" not in description.parts)
         cache.move_into_place(folder, description, final)
-    return final, description, own
+    return final, description, _with_rule(own, description)
+
+
+def _with_rule(own: OwnOptions, description: SetDescription) -> OwnOptions:
+    """Return the options with the rule of the split, which follows the fingerprint of the files."""
+    rule = description.fingerprint.partition(" ")[2]
+    return read_own_options({**asdict(own), "split_rule": rule}) if rule else own
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,8 @@ class _Wanted:
         """Return the name of the folder of images that were decoded with these options."""
         own = self.own
         chosen = f"{own.size} {own.split} {own.skip_bad} {own.keys} {channels} {'whole' if whole else ''}"
-        options = os.fsencode(f"by pixels {self.kind} {self.path} {chosen}")
+        rule = "" if own.split is None else f" by {find_rule(own)}"
+        options = os.fsencode(f"by pixels {self.kind} {self.path} {chosen}{rule}")
         return f"own-{hashlib.sha256(options).hexdigest()[:16]}"
 
     def names(self) -> dict[str, bool]:
@@ -98,7 +103,7 @@ class _Wanted:
     def fits(self, description: SetDescription, whole: bool) -> bool:
         channels = {part.shape[3] for part in description.parts.values()}
         return (
-            description.fingerprint == self.fingerprint
+            description.fingerprint.partition(" ")[0] == self.fingerprint
             and not description.verified
             and ("train" in description.parts) is not whole
             and (self.own.channels is None or channels == {self.own.channels})
@@ -117,6 +122,11 @@ def _find_decoded(
             path = folder / "decoded" / name
             description = cache.read_description(path, {"test"})
             if description and wanted.fits(description, whole):
+                shapes = [part.shape for part in description.parts.values()]
+                _, height, width, channels = shapes[0]
+                _check_total(
+                    wanted.path, sum(each[0] for each in shapes), height, width, channels, wanted.own.max_bytes
+                )
                 damage = cache.find_damage(path, description)
                 if not damage:
                     for note in description.notes:
@@ -152,36 +162,10 @@ def is_same_place(name: str, other: str) -> bool:
         return False
 
 
-def _find_parts(path: Path, own: OwnOptions, whole: bool, progress: Progress) -> dict[str, ImageFiles]:
-    """Return the image files of train and test, from folders of these names or by `split`; with `whole`, or of test."""
-    test = next((path / name for name in ("test", "val") if (path / name).is_dir()), None)
-    if own.keys is not None:
-        raise InputError(f"`keys={own.keys}` given with a folder; it names the arrays of an .npz file")
-    if (path / "train").is_dir() and test is not None:
-        _refuse_split(path, own)
-        training, testing = find_images(path / "train", progress.note), find_images(test, progress.note)
-        unknown = sorted(set(testing.classes) - set(training.classes))
-        if unknown:
-            raise InputError(f"{test}: class {unknown[0]} is not in {path / 'train'}, and must be")
-        labels = {name: label for label, name in enumerate(training.classes)}
-        files = tuple((file, labels[file.parent.name]) for file, _ in testing.files)
-        return {"train": training, "test": ImageFiles(training.classes, files)}
-    if (path / "train").is_dir() or test is not None:
-        raise InputError(f"{path}: needs train/ and test/ (or val/) both, or the classes alone with `split=0.2`")
-    images = find_images(path, progress.note)
-    if whole and own.split is None:
-        return {"test": images}
-    in_test = choose_share(np.array([label for _, label in images.files]), images.classes, own.split, str(path))
-    return {
-        name: ImageFiles(images.classes, tuple(images.files[index] for index in np.flatnonzero(chosen)))
-        for name, chosen in (("train", ~in_test), ("test", in_test))
-    }
-
-
 def _read_folder(
     path: Path, found: dict[str, ImageFiles], own: OwnOptions, progress: Progress, notes: list[str]
-) -> tuple[tuple[str, ...], Iterator[tuple[str, LabelledPixels]]]:
-    """Return the class names and an iterator over the decoded images of train and test.
+) -> tuple[tuple[str, ...], Iterator[tuple[str, LabelledPixels]], str]:
+    """Return the class names, an iterator over the decoded images of train and test, and the rule of the split.
 
     At its end, which files were left out is in `notes`.
     """
@@ -197,18 +181,17 @@ def _read_folder(
             skipped[file] = escape_text(f"left out: {error}")
             progress.note(skipped[file])
 
-    channels = own.channels or (1 if are_grey(files, size, own.max_bytes, on_bad) else 3)
-    total = len(files) * size * size * channels
-    if total > own.max_bytes:
-        raise InputError(
-            f"{path}: {len(files)} images of {size} x {size} take {total} bytes, "
-            f"more than `max_bytes={own.max_bytes}`; choose a smaller size or allow more"
-        )
+    _check_total(path, len(files), size, size, own.channels or 1, own.max_bytes)
+    # at a size that would be refused if there were colours, these are looked for at a small one
+    looked_at = size if 3 * len(files) * size * size <= own.max_bytes else min(size, DEFAULT_SIZE)
+    channels = own.channels or (1 if are_grey(files, looked_at, own.max_bytes, on_bad) else 3)
+    _check_total(path, len(files), size, size, channels, own.max_bytes)
+    parts, rule = split_files(path, found["all"], own) if "all" in found else (found, "")
 
     def read() -> Iterator[tuple[str, LabelledPixels]]:
-        for name in found:
+        for name in parts:
             count = 0
-            for images in read_folder(found[name].files, size, channels, own.max_bytes, on_bad):
+            for images in read_folder(parts[name].files, size, channels, own.max_bytes, on_bad):
                 count += len(images.labels)
                 yield name, images
             if not count:
@@ -224,14 +207,26 @@ def _read_folder(
                 f"{emptied[0]}: is a class of which no image can be read; repair some or remove the folder"
             )
 
-    return found["test"].classes, read()
+    return parts["test"].classes, read(), rule
 
 
-def _read_npz(path: Path, own: OwnOptions, whole: bool) -> tuple[tuple[str, ...], Iterator[tuple[str, LabelledPixels]]]:
-    """Return the class names and the images of train and test, the latter by `split` if the file has none.
+def _check_total(path: Path, count: int, height: int, width: int, channels: int, limit: int) -> None:
+    """Raise InputError if so many decoded images take more than `limit` bytes."""
+    if (total := count * height * width * channels) > limit:
+        raise InputError(
+            f"{path}: {count} images of {height} x {width} take {total} bytes, more than `max_bytes={limit}`; choose a "
+            "smaller size or allow more"
+        )
+
+
+def _read_npz(
+    path: Path, own: OwnOptions, whole: bool
+) -> tuple[tuple[str, ...], Iterator[tuple[str, LabelledPixels]], str]:
+    """Return the class names, the images of train and test, the latter by `split` if the file has none, and its rule.
 
     With `whole` and neither, all images are of test.
     """
+    splits = not whole or own.split is not None  # where there is no test set
 
     def check_shapes(shapes: Shapes) -> None:
         if own.size is not None and shapes["train"][1:3] != (own.size, own.size):
@@ -239,61 +234,29 @@ def _read_npz(path: Path, own: OwnOptions, whole: bool) -> tuple[tuple[str, ...]
                 f"{path}: images are {shapes['train'][1:3]}, and an .npz is not resized; leave `size={own.size}` out"
             )
         if "test" in shapes:
-            _refuse_split(path, own)
-        elif not whole or own.split is not None:
+            refuse_split(path, own)
+        elif splits:
             check_split(own.split, str(path))
 
     def check_labels(labels: Labels, classes: tuple[str, ...]) -> None:
-        if "test" not in labels and (not whole or own.split is not None):
-            choose_share(labels["train"], classes, own.split, str(path))
+        if "test" not in labels and splits and find_rule(own) != BELOW_SHARE:
+            check_classes(labels["train"], classes, str(path))
 
     with open_file(path) as file:
         parts, classes = read_npz(file, str(path), own.max_bytes, own.key_names(), check_shapes, check_labels)
-    if "test" not in parts and whole and own.split is None:
+    rule = ""
+    if "test" not in parts and not splits:
         parts = {"test": parts["train"]}
     elif "test" not in parts:
         images = parts["train"]
-        in_test = choose_share(images.labels, classes, own.split, str(path))
-        for name, chosen in (("train", ~in_test), ("test", in_test)):
-            parts[name] = LabelledPixels(images.where, images.pixels[chosen], images.labels[chosen])
+        masks, rule = divide(images.labels, classes, own, str(path), lambda: place_images(images.pixels))
+        parts = {
+            name: LabelledPixels(images.where, images.pixels[chosen], images.labels[chosen])
+            for name, chosen in masks.items()
+        }
     channels = own.channels or (1 if all(is_grey(part.pixels) for part in parts.values()) else 3)
     converted = ((name, replace(part, pixels=convert_channels(part.pixels, channels))) for name, part in parts.items())
-    return classes, converted
-
-
-def choose_share(
-    labels: NDArray[np.integer[Any]], classes: Sequence[str], share: float | None, where: str
-) -> NDArray[np.bool_]:
-    """Return which images (N,) are the test set: the share of each class, by a permutation that is always the same.
-
-    Every class has at least one image in both sets; InputError if it has one image alone, or if no share is given.
-    """
-    share = check_split(share, where)
-    order = np.random.RandomState(SPLIT_SEED).permutation(len(labels))
-    in_test = np.zeros(len(labels), bool)
-    for label in np.unique(labels):
-        members = order[labels[order] == label]
-        if len(members) < 2:
-            raise InputError(
-                f"{where}: class {classes[label]} has one image, and a split needs two or more, to train on and to "
-                "test with; add images of that class or remove it"
-            )
-        in_test[members[: min(max(round(share * len(members)), 1), len(members) - 1)]] = True
-    return in_test
-
-
-def check_split(share: float | None, where: str) -> float:
-    """Return the share of images that is set apart as a test set; InputError if none is given, or one that can't be."""
-    if share is None:
-        raise InputError(f"{where}: has no test set of its own; state the share to set apart, say `split=0.2`")
-    if not 0 < share < 1:
-        raise InputError(f"`split={share}` must be a share between 0 and 1, say `split=0.2`")
-    return share
-
-
-def _refuse_split(path: Path, own: OwnOptions) -> None:
-    if own.split is not None:
-        raise InputError(f"{path}: has a test set of its own; leave `split={own.split}` out")
+    return classes, converted, rule
 
 
 def _fingerprint(path: Path, files: list[Path]) -> str:

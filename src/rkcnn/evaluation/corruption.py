@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from math import ceil
+from numbers import Integral
 
 import torch
 import torch.nn.functional as F
@@ -27,9 +28,10 @@ def corrupt(images: Images, kind: str, grade: int) -> Images:
 
     Blur and shifts grow with the size of the images.
     """
-    if kind not in CORRUPTIONS or grade not in GRADES:
+    if not isinstance(kind, str) or kind not in CORRUPTIONS or not isinstance(grade, Integral) or grade not in GRADES:
         raise InputError(
-            f"{kind} of grade {grade} given; kinds are {', '.join(CORRUPTIONS)}, and grades {GRADES[0]} to {GRADES[-1]}"
+            f"{kind!r} of grade {grade!r} given; kinds are {', '.join(CORRUPTIONS)}, and grades {GRADES[0]} to "
+            f"{GRADES[-1]}"
         )
     pixels = torch.empty_like(images.pixels, memory_format=torch.contiguous_format)
     generator = torch.Generator().manual_seed(SEED)

@@ -32,10 +32,12 @@ class Predictor:
         training = network.training
         network.eval()
         logits = []
-        for batch in self.batches.epoch(0):
-            with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16"):
-                logits.append(network(batch.pixels).float())
-        network.train(training)
+        try:
+            for batch in self.batches.epoch(0):
+                with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16"):
+                    logits.append(network(batch.pixels).float())
+        finally:
+            network.train(training)
         return torch.cat(logits)
 
     def predictions(self, network: nn.Module) -> Tensor:

@@ -61,6 +61,13 @@ class NetworkDescription:
         Raises InputError if their channels, size or classes are not those of the network.
         """
         theirs = NetworkDescription.of(self.network, images)
+        unknown = [name for name in theirs.classes if name not in self.classes]
+        if unknown and theirs.classes != tuple(map(str, range(len(theirs.classes)))):
+            few = ", ".join(map(repr, self.classes[:5])) + ", ..." * (len(self.classes) > 5)
+            raise InputError(
+                f"{images.name} doesn't fit {self.network}: it has the class {unknown[0]!r}, and the network was "
+                f"trained on {few}"
+            )
         for given, wanted in (
             (_many(theirs.channels, "channel", "s"), _many(self.channels, "channel", "s")),
             ("images of {} x {}".format(*theirs.size), "images of {} x {}".format(*self.size)),
@@ -98,6 +105,24 @@ def read_weights(path: Path) -> tuple[nn.Module, NetworkDescription]:
             f"{path} can't be read as weights: {shorten(str(error))}; give a finished run's folder or its {WEIGHTS}"
         ) from None
     return network.eval(), description
+
+
+def read_record(path: Path) -> str | None:
+    """Return the record of the run, as JSON, in an exported weight file that `read_weights` takes; None without one.
+
+    It is complete but for the epochs and the machine, which an export leaves out: here there are none.
+    """
+    with safe_open(path, framework="np") as file:
+        text = (file.metadata() or {}).get("record")
+    try:
+        facts = parse_json(text, dict) if text not in (None, "null") else None
+        if facts is not None and "epochs" not in facts:
+            facts |= {"epochs": [], "machine": {}, "stretches": [{**each, "epochs": 0} for each in facts["stretches"]]}
+    except (ValueError, TypeError, KeyError) as error:
+        raise InputError(
+            f"{path} holds a record of its run that can't be read: {error}; export the run again"
+        ) from None
+    return None if facts is None else json.dumps(facts)
 
 
 def _check_finite(path: Path, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -54,7 +54,7 @@ SKY, AMBER, PINK, BLACK = "#56B4E9", "#E69F00", "#CC79A7", "#000000"
 WINE, PURPLE, OLIVE, BROWN = "#882255", "#6A3D9A", "#999933", "#8C510A"
 
 COLOURS = (BLUE, ORANGE, GREEN, AMBER, PINK, SKY, BLACK)
-MARKERS = tuple("d8osD^v<>PXph")  # of Matplotlib, those first that no entry has chosen
+MARKERS = tuple("dosD^v<>PXph")  # of Matplotlib, those first that no entry has chosen
 
 
 class Look(NamedTuple):
@@ -67,13 +67,13 @@ class Look(NamedTuple):
 
 OTHER = Look(GREY, "H", 8)
 """The look of families for which no other look is left."""
-STRANGERS = tuple(Look(colour, marker, 8) for marker in "H8" for colour in COLOURS)
+UNKNOWN_FAMILY_LOOKS = tuple(Look(colour, marker, 8) for marker in "H8" for colour in COLOURS)
 """The looks of families that this version of the package doesn't know; those that it knows have other markers."""
 
 
-def look_of_stranger(title: str) -> Look:
+def look_of_unknown_family(title: str) -> Look:
     """Return the look of a family that this package doesn't know: by its name alone, so that it is always the same."""
-    return STRANGERS[crc32(title.encode()) % len(STRANGERS)]
+    return UNKNOWN_FAMILY_LOOKS[crc32(title.encode()) % len(UNKNOWN_FAMILY_LOOKS)]
 
 
 def choose_looks(chosen: dict[str, Look | None]) -> dict[str, Look]:

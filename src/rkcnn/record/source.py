@@ -29,7 +29,7 @@ PACKAGE = Path(__file__).parents[1]
 ROOMS = ("solvers", "model", "data", "fit", "evaluation", "run")  # those that can change a number
 TRAINING_MODULE = "rkcnn.run.train"
 MEMORY_MODULE = "rkcnn.evaluation.memory"
-HASH_VERSION = 2  # of the hash. Rule 1 hashed the bytes and the path of every file in those rooms.
+HASH_VERSION = 2  # of the hash. Version 1 hashed the bytes and the path of every file in those rooms.
 
 
 @dataclass(frozen=True)
@@ -53,20 +53,22 @@ _TRIED = (
     *("DenseNet-*@*", "Identity@*"),
 )
 _WITH_TIME = ("RKNet-rk4_38@*", "RKNet-radau3@*", "ODENet-ab@*", "ODENet-abm@*")
-_FIRST = "9a6bfa0a7ae39c35"  # commit ec04a237e424, before the redesign and before CliqueNet's first weights changed
-_THEN = (  # commits d227defa779c, after it, e87b2f5813f9, with an engine more, 7b2fa516bb2f, in fewer files,
-    # 3b53209f1eda, with CutMix and more fused kernels, and e35331ceba04, with more of them
+_BEFORE_REDESIGN = "9a6bfa0a7ae39c35"  # commit ec04a237e424; CliqueNet had other first weights
+_REDESIGNED = (  # commits d227defa779c, e87b2f5813f9 (one more engine), 7b2fa516bb2f (fewer files),
+    # 3b53209f1eda (CutMix and more fused kernels) and e35331ceba04 (more fused kernels)
     *("9ed5da918cefe616", "6b112a3ccd0e346f", "ee92262fbfdfce2e", "17b6fbac978914db", "f70ee8a077c445f1"),
 )
-_LAST = "53e3b2a34e624798"  # more fused kernels; f(t, y) is rounded in another way
-_KEPT = "dd6ef62404e9e7f6"  # commit 1f430376ed2e: implicit steps keep inner products
-_NOW = "d8ae245c4fd2fadc"  # faults mended around training
+_TIME_APART = "53e3b2a34e624798"  # f(t, y) computes the time's part of a convolution by itself, with other rounding
+_KEPT_PRODUCTS = "dd6ef62404e9e7f6"  # commit 1f430376ed2e: implicit steps keep inner products
+_MENDED = "d8ae245c4fd2fadc"  # commit cdd779222bf3: faults around training mended
+_CHANNELS_LAST = "e5576087d8903fee"  # on a CPU, networks without group norms have channels last (compared without it)
+_RECENT = (_TIME_APART, _MENDED, _CHANNELS_LAST)
 EQUIVALENT: tuple[Equivalence, ...] = (
-    Equivalence(frozenset({_FIRST, *_THEN, _LAST, _NOW}), _TRIED),
-    Equivalence(frozenset({_FIRST, *_THEN}), _WITH_TIME),
-    Equivalence(frozenset({_LAST, _NOW}), _WITH_TIME),
-    Equivalence(frozenset({_LAST, _KEPT, _NOW}), ("RKNet-rk4_38@*", "RKNet-radau3@*", "ODENet-ab@*")),
-    Equivalence(frozenset({*_THEN, _LAST, _NOW}), ("CliqueNet-*@*",)),
+    Equivalence(frozenset({_BEFORE_REDESIGN, *_REDESIGNED, *_RECENT}), _TRIED),
+    Equivalence(frozenset({_BEFORE_REDESIGN, *_REDESIGNED}), _WITH_TIME),
+    Equivalence(frozenset(_RECENT), _WITH_TIME),
+    Equivalence(frozenset({_KEPT_PRODUCTS, *_RECENT}), ("RKNet-rk4_38@*", "RKNet-radau3@*", "ODENet-ab@*")),
+    Equivalence(frozenset({*_REDESIGNED, *_RECENT}), ("CliqueNet-*@*",)),
 )
 """Filled by hand from what benchmarks/same_weights.py prints (docs/train.md, "Which code computed a result")."""
 

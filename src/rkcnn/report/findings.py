@@ -234,7 +234,9 @@ def _subtract(part: TableReport, row: Row, other: Row) -> str:
     """Write the difference of two networks, with its interval where both have two runs or more."""
     digits = part.results.decimals
     if not _has_spread(row, other):
-        return f"{signed(fmean(row.errors) - fmean(other.errors), digits)} (single runs)"
+        counts = (len(row.errors), len(other.errors))
+        runs = "one run each" if counts == (1, 1) else f"{counts[0]} and {counts[1]} runs"
+        return f"{signed(fmean(row.errors) - fmean(other.errors), digits)} ({runs})"
     value, *interval = format_difference(welch(row.errors, other.errors), digits)
     return f"{value} ({interval[0]})" if interval else value
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 FEWEST_STEPS = 300  # of a run that can be expected to learn something
 NEAR_CHANCE = 0.9  # an error of more than this share of the constant error is about chance
+LEARNED = 0.5  # a training error of at most this share of the constant error shows that the images are learned
 
 
 def constant_error(training: Images, test: Images) -> float:
@@ -50,11 +51,12 @@ def advise_after(result: Result) -> list[str]:
         return []
     about = f"this is about chance: always giving the same class errs in {100 * chance:.2f} %"
     steps = sum(epoch.images for epoch in result.epochs) // recipe.batch
-    if result.epochs and result.epochs[-1].training_error < NEAR_CHANCE * chance:
-        return [f"{about}, though the training images are learned; more images, or larger ones (`size=64`), may help"]
     if steps < FEWEST_STEPS:
         enough = -(-FEWEST_STEPS * recipe.epochs // max(steps, 1))
         return [f"{about}, and the run had {_steps(steps)}; give it more, as in `epochs={enough}`"]
+    if result.epochs[-1].training_error <= LEARNED * chance:
+        larger = ", or larger ones (`size=64`)," if result.run.data.startswith("folder:") else ""
+        return [f"{about}, though the training images are learned; more images{larger} may help"]
     return [f"{about}; try a lower learning rate, as in `lr={recipe.lr / 10:g}`, and look at the labels"]
 
 

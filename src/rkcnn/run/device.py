@@ -1,4 +1,4 @@
-"""The device that runs are trained on, and what is recorded of the machine."""
+"""The device that runs are computed on, and what is recorded of the machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def pick_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
         if device.type not in ("cpu", "cuda"):  # torch would first import modules for some of the others
-            raise InputError(f"can't train on {name!r}; devices are cpu, cuda and cuda:N")
+            raise InputError(f"can't compute on {name!r}; devices are cpu, cuda and cuda:N")
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError):
         have = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]

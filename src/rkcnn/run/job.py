@@ -37,7 +37,7 @@ from rkcnn.record.run_state import find_shorter_run
 from rkcnn.record.source import current_source
 from rkcnn.run.advice import advise_before, constant_error
 from rkcnn.run.device import describe_machine, peak_bytes, set_precision
-from rkcnn.run.settings import load_initial_weights
+from rkcnn.run.settings import INIT_FROM, load_initial_weights
 from rkcnn.run_folder import CONFIG, LABELS, PREDICTIONS, REPLACED_RESULT, RESULT, WEIGHTS
 
 CHECKPOINT_SHARE = 0.02  # the largest share of the time that writing checkpoints may take; slow ones become rarer
@@ -57,6 +57,7 @@ class Job:
     checkpoint_time: float = field(default_factory=time.monotonic)  # when the last checkpoint was written
     checkpoint_seconds: float = 0.0  # how long it took to write the last checkpoint
     together: int = 1  # how many runs are trained side by side, including this one
+    init_from: str = ""  # the name of the trained weights that it starts from; empty where they are new
 
     def __post_init__(self) -> None:
         self.metrics = MetricsFile(self.folder, self.run, REMEDY)
@@ -166,6 +167,7 @@ class Job:
                 "classes": list(images.classes),
                 "own": asdict(images.own),
                 "constant_error": constant_error(images, self.predictor.images),
+                **({INIT_FROM: self.init_from} if self.init_from else {}),
             },
             versions={"rkcnn": __version__, "torch": torch.__version__, "python": platform.python_version()},
             machine=describe_machine(trainer.device) | {"ranks": trainer.ranks.world, "together": self.together},
@@ -191,7 +193,9 @@ def start_job(
     Returns the job, and a note on what is unusual about it; the note is empty where there is nothing to say.
     """
     set_precision(run.recipe.precision)
-    trainer = Trainer(build(run, training, init_from), training, run.recipe, run.seed, device, ranks)
+    network = build(run, training)
+    initial = load_initial_weights(network, run.recipe, init_from, training.classes)
+    trainer = Trainer(network, training, run.recipe, run.seed, device, ranks)
 
     def read_history(history: dict[str, Any]) -> tuple[Run, tuple[Epoch, ...], tuple[Stretch, ...]]:
         return read_progress(run.as_dict(), history["epochs"], history["stretches"])
@@ -217,6 +221,10 @@ def start_job(
     history, notes, trainer.epoch, trainer.step = ranks.from_rank_0(load)
     ranks.copy_from_rank_0(trainer.state().values())
     _, epochs, stretches = read_history(history or {"epochs": [], "stretches": []})
+    if initial is not None:
+        notes.append(initial.describe(training.classes))
+    if run.recipe.head_only:
+        notes.append(f"the classifier's {sum(p.numel() for p in trainer.trained.values()):,} parameters are trained")
     notes += advise_before(training, trainer)
     if others := sum(stretch.epochs for stretch in find_other_code(stretches, run.network)):
         notes.append(f"{others} of its epochs were computed by a different version of the code")
@@ -231,20 +239,16 @@ def start_job(
         start_engine(engine, trainer),
         list(epochs),
         [*(stretch for stretch in stretches if stretch.epochs), here],
+        init_from=initial.name if initial else "",
     )
     return job, "; ".join(filter(None, notes))
 
 
-def build(run: Run, images: Images, init_from: Path | None = None) -> nn.Module:
-    """Build the run's network with its first weights, which depend on the run alone and not on the device."""
+def build(run: Run, images: Images) -> nn.Module:
+    """Build the run's network with new weights, which depend on the run alone and not on the device."""
     torch.manual_seed(run.seed)
     recipe = run.recipe
-    network = create_model(run.network, len(images.classes), images.pixels.shape[1], recipe.dropout, recipe.init)
-    if recipe.initial_weights:
-        if init_from is None:
-            raise InputError(f"{run.recipe} starts from trained weights; name their run or file, as in `init_from=...`")
-        load_initial_weights(network, init_from, recipe.initial_weights, images.classes)
-    return network
+    return create_model(run.network, len(images.classes), images.pixels.shape[1], recipe.dropout, recipe.init)
 
 
 def identify(run: Run, training: Images, test: Images) -> dict[str, Any]:

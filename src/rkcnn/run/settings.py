@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,11 +15,13 @@ from torch import Tensor, nn
 from rkcnn.data.images import Images
 from rkcnn.data.own_images import PREFIXES
 from rkcnn.data.sets import SETS
+from rkcnn.disk import open_file
 from rkcnn.error import InputError
 from rkcnn.evaluation.weights import NetworkDescription, read_weights
 from rkcnn.fit.recipe import Recipe, change_recipe, find_recipe, own
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
+from rkcnn.model.families import find_original
 from rkcnn.model.limits import check_activations
 from rkcnn.model.network import check_images
 from rkcnn.record.run import name_data
@@ -28,6 +31,10 @@ DEFAULT_NETWORK = "RKCNN-R-2@k=32"
 FEWEST_IMAGES = 10  # that a network is trained on
 MOST_FLOPS = 45e6  # of one image, by the network that is chosen for a user's own images
 MANY_IMAGES = 5000  # from which on that network is wider
+INIT_FROM = "init_from"
+"""The field of a record's `data` that names the weights a run started from."""
+TRAINED = f"the folder of a finished run, its {WEIGHTS}, or a name of `rkcnn models --pretrained`"
+NAME_WEIGHTS = "name a run or file, as in `init_from=RKCNN-R-2@k=32.mnist`"
 DEFAULT_RECIPES = {
     "mnist-mini": "mini",
     "mnist": "fast-mnist",
@@ -83,9 +90,9 @@ def choose(settings: Settings, training: Images, test: Images) -> Chosen:
         # as it was trained with, so that its first layers see what they know
         training, test = (replace(images, mean=description.mean, std=description.std) for images in (training, test))
     elif recipe.initial_weights:
-        raise InputError(f"initial_weights={recipe.initial_weights} given; name the run or file, as in `init_from=...`")
+        raise InputError(f"{recipe} starts from trained weights; {NAME_WEIGHTS}")
     elif recipe.head_only:
-        raise InputError("`head_only=True` given without trained weights; name a run or file, as in `init_from=...`")
+        raise InputError(f"`head_only=True` given without trained weights; {NAME_WEIGHTS}")
     return Chosen(check_network(network or choose_network(training), training), recipe, training, test)
 
 
@@ -120,6 +127,8 @@ def choose_network(images: Images) -> str:
 
 def check_network(spec: str, images: Images) -> str:
     """Return the network's full name; raises InputError if it can't take these images."""
+    if is_pretrained_name(spec):
+        raise InputError(f"{spec} is the name of trained weights; start from them with `init_from={spec}`")
     _, channels, height, width = images.pixels.shape
     with torch.device("meta"):
         network = create_model(spec, len(images.classes), channels)
@@ -173,24 +182,66 @@ def size_of(init_from: Path | None, data: object) -> int | None:
     return min(description.size)
 
 
+def is_pretrained_name(name: str) -> bool:
+    """Whether this is NETWORK.SET, as pretrained weights are named: RKCNN-R-2@k=32.mnist."""
+    network, _, data = name.rpartition(".")
+    return data in SETS and ("@" in network or find_original(network) is not None)
+
+
 def find_weight_file(path: Path) -> Path:
     """Return the weight file of a finished run's folder, or `path` itself if it is a file."""
-    found = path / WEIGHTS if path.is_dir() else path
-    if not found.is_file():
-        raise InputError(f"{path} holds no trained network; give the folder of a finished run or its {WEIGHTS}")
+    found = path / WEIGHTS if os.path.isdir(path) else path
+    if not os.path.isfile(found):  # unlike Path.is_file, it also takes a name that is longer than any file's
+        raise InputError(f"{path} holds no trained network; give {TRAINED}")
+    check_format(found)
     return found
 
 
-def load_initial_weights(network: nn.Module, path: Path, checksum: str, classes: tuple[str, ...]) -> None:
-    """Give a new network the weights of a file; the classifier's only if it was trained for the same classes."""
+def check_format(path: Path) -> None:
+    """Raise InputError unless a file begins as safetensors do: with the length of a header, and a brace."""
+    with open_file(path) as file:
+        if file.read(9)[8:] != b"{":
+            raise InputError(
+                f"{path} can't be read as weights: it is not a safetensors file; give a finished run's folder or its "
+                f"{WEIGHTS}"
+            )
+
+
+@dataclass(frozen=True)
+class InitialWeights:
+    """Trained weights that a network was given."""
+
+    name: str  # of pretrained weights, or the path of the run or file
+    classes: tuple[str, ...]  # that they were trained for
+
+    def describe(self, classes: tuple[str, ...]) -> str:
+        """Return a note on the start of a run for those classes."""
+        head = f"new, for {len(classes)} classes in place of {len(self.classes)}"
+        if len(classes) == len(self.classes):
+            head = "kept" if classes == self.classes else "new, for other classes"
+        return f"starts from the weights of {self.name}, its classifier is {head}"
+
+
+def load_initial_weights(
+    network: nn.Module, recipe: Recipe, path: Path | None, classes: tuple[str, ...]
+) -> InitialWeights | None:
+    """Give a new network the trained weights that its recipe starts from, and return which these are, or None.
+
+    They are in the run or file `path`. The classifier's are taken only if it was trained for the same classes.
+    """
+    if not recipe.initial_weights:
+        return None
+    if path is None:
+        raise InputError(f"{recipe} starts from trained weights; {NAME_WEIGHTS}")
     found = find_weight_file(path)
-    if _checksum(found) != checksum:
+    if _checksum(found) != recipe.initial_weights:
         raise InputError(f"{found} has changed since the run was named; give the same command again")
     trained, description = read_weights(found)
     state: dict[str, Tensor] = trained.state_dict()
     if description.classes != classes:
         state |= {name: value for name, value in network.state_dict().items() if name.startswith("classifier.")}
     network.load_state_dict(state)
+    return InitialWeights(found.stem if is_pretrained_name(found.stem) else str(path), description.classes)
 
 
 def _check_start(description: NetworkDescription, network: str | None, images: Images, path: Path) -> None:

@@ -5,27 +5,24 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from rkcnn.data.images import Images
-from rkcnn.data.load import load_data_set, load_test_images
-from rkcnn.data.options import OwnOptions, Sources
-from rkcnn.data.own_images import PREFIXES, is_same_place
+from rkcnn.data.options import OwnOptions
 from rkcnn.data.progress import Progress
 from rkcnn.error import InputError, did_you_mean
 from rkcnn.evaluation.corruption import CORRUPTIONS, GRADES, corrupt
 from rkcnn.evaluation.metrics import Metrics, Predictor, measure
 from rkcnn.model.fused import FusedNetwork
-from rkcnn.record.result import Result
 from rkcnn.run.device import pick_device
 from rkcnn.solvers.methods import SOLVERS
-from rkcnn.use.images import Labelled, label_images
-from rkcnn.use.load import Classifier, load
+from rkcnn.use.held_out import label_arrays, load_other_images, load_tested_images, load_with_record
+from rkcnn.use.images import Labelled
+from rkcnn.use.load import Classifier
 from rkcnn.use.other_solver import CountedSolver, SolverChoice, describe_solver, find_ode_periods, solve_by
 from rkcnn.use.train import TrainingResult
 
@@ -50,9 +47,10 @@ def evaluate(
     data       the images to test with: a name as in `rkcnn.load_images` (its test images are used), arrays (x, y), or
                `Images`; without it, the images that the run was tested with
     size, split, skip_bad
-               as in `rkcnn.load_images`; an option that is not given is that of the run where the images are the run's.
-               Other images of your own get the channels, and those of a folder the size, that the network was trained
-               on; all of them are test images if they have no test set and no split is given
+               as in `rkcnn.load_images`; an option that is not given is that of the run where the images are the run's,
+               and a split that would test with images of its training is refused. Other images of your own get the
+               channels, and those of a folder the size, that the network was trained on; all of them are test images
+               if they have no test set and no split is given
     device     cpu, cuda, cuda:N, or auto: a GPU if there is one
     method, steps, tol
                solve the network's f by another method than in training, as in `rkcnn.solve`
@@ -63,13 +61,13 @@ def evaluate(
     """
     if isinstance(model, TrainingResult):
         model = model.folder
-    classifier = model if isinstance(model, Classifier) else load(model)
+    classifier = model if isinstance(model, Classifier) else load_with_record(model)
     if corruption is not None and not (isinstance(corruption, tuple | list) and len(corruption) == 2):
         raise InputError(f"`corruption={corruption!r}` given; give a kind and a grade from 1 to 5, as in ('noise', 3)")
     choice = SolverChoice(method, steps, tol)
     if choice != SolverChoice():
         classifier = replace(classifier, network=solve_by(classifier.network, choice))
-    images = _find_images(classifier, data, OwnOptions(size, split, skip_bad))
+    images = find_images(classifier, data, OwnOptions(size, split, skip_bad))
     if corruption is not None:
         kind, grade = corruption
         images = corrupt(images, kind, grade)
@@ -107,88 +105,8 @@ def make_predictor(classifier: Classifier, images: Images, device: str) -> Predi
     return Predictor(classifier.description.prepare(images), place, find_precision(classifier, place))
 
 
-def load_tested_images(
-    result: Result, sources: Sources | None = None, own: OwnOptions | None = None, progress: Progress | None = None
-) -> Images:
-    """Load the images that a run was tested with, by the name and options in its record.
-
-    An option of a user's own images that `own` gives replaces the recorded one. Raises InputError if what is loaded has
-    another checksum.
-    """
-    name, held_out = result.run.data_set, result.run.validation
-    if name.startswith("arrays-"):
-        raise InputError(
-            "the run was tested with arrays, and its record doesn't hold them; evaluate it from Python with "
-            "data=(x, y), or name a data set"
-        )
-    known = result.data.get("own", {})
-    options = _override(known, own)
-    tried = [options]
-    if name.startswith(PREFIXES) and "channels" not in known and options.channels is None:
-        # before there was that option, grey images in files that can have colours were read with three channels
-        tried.append(replace(options, channels=3))
-    for each in tried:
-        training, images = load_data_set(name, sources, each, progress)
-        if held_out:
-            _, images = training.split(held_out)
-        if was_tested_with(result, images):
-            break
-    else:
-        raise InputError(
-            f"{name} is no longer what the run was tested with; give the `size=...`, `split=...` and `skip_bad=...` of "
-            "its training or, if its files have changed, name the images to test with, as in `data=...`"
-        )
-    return images
-
-
-def was_tested_with(result: Result, images: Images) -> bool:
-    """Return whether a run was tested with these images, by the checksums in its record; True if it has none."""
-    found = {"test_sha256": images.pixels_sha256, "test_labels_sha256": images.labels_sha256}
-    return all(result.data.get(name, value) == value for name, value in found.items())
-
-
-def is_set_of(result: Result, name: str) -> bool:
-    """Return whether a run was on the data set of that name; the run's may have options of its images behind a ~."""
-    return f"{result.run.data}~".startswith(f"{name}~") or is_same_place(name, result.run.data_set)
-
-
-def load_other_images(
-    classifier: Classifier,
-    name: str,
-    sources: Sources | None = None,
-    own: OwnOptions | None = None,
-    progress: Progress | None = None,
-) -> Images:
-    """Load the test images of a data set that is named, with the options that `evaluate` describes."""
-    result, (height, width) = classifier.result, classifier.size
-    known: dict[str, Any] = {}
-    if name.startswith(PREFIXES) and len(classifier.mean) in (1, 3):
-        known["channels"] = len(classifier.mean)
-    if result is not None and is_set_of(result, name):
-        known |= {option: value for option, value in result.data.get("own", {}).items() if value is not None}
-    elif name.startswith("folder:") and height == width:
-        known["size"] = height
-    images = load_test_images(name, sources, _override(known, own), progress)
-    # the classes of a folder have names, while those of an .npz may be numbers that mean something else
-    return _match_classes(images, classifier.classes) if name.startswith("folder:") else images
-
-
-def _match_classes(images: Images, classes: tuple[str, ...]) -> Images:
-    """Return images that have some of the network's classes alone, labelled as the network labels them."""
-    known = {name: label for label, name in enumerate(classes)}
-    if images.classes == classes or len(known) < len(classes) or not set(images.classes) <= set(known):
-        return images
-    labels = torch.tensor([known[name] for name in images.classes])[images.labels]
-    return replace(images, labels=labels, classes=classes)
-
-
-def _override(known: dict[str, Any], own: OwnOptions | None) -> OwnOptions:
-    """Return the known options with those replaced that `own` gives, which are those that differ from their default."""
-    options = [(each.name, getattr(own, each.name), each.default) for each in fields(OwnOptions)] if own else []
-    return OwnOptions(**{**known, **{name: value for name, value, default in options if value != default}})
-
-
-def _find_images(classifier: Classifier, data: str | Labelled | Images | None, own: OwnOptions) -> Images:
+def find_images(classifier: Classifier, data: str | Labelled | Images | None, own: OwnOptions) -> Images:
+    """Return the images to test with; see `evaluate`."""
     result, progress = classifier.result, Progress(sys.stderr)
     match data:
         case None if result is not None:
@@ -200,11 +118,18 @@ def _find_images(classifier: Classifier, data: str | Labelled | Images | None, o
             )
         case str():
             return load_other_images(classifier, data, own=own, progress=progress)
+        case _ if own.size is not None:
+            raise InputError(f"`size={own.size}` given with images that are not resized; leave it out")
+        case Images() if own.split is not None:
+            raise InputError(f"`split={own.split}` given with Images, which are tested with as a whole; leave it out")
         case Images():
             return data
         case (pixels, labels):
-            return label_images((pixels, labels), classifier.classes)
-    raise InputError(f"data of type {type(data).__name__} given; give a name such as 'mnist', arrays (x, y) or Images")
+            return label_arrays(classifier, (pixels, labels), own.split)
+    raise InputError(
+        f"data of type {type(data).__name__} given; give a name such as 'mnist' or 'folder:PATH', arrays (x, y) or "
+        "Images"
+    )
 
 
 _NAMES = ("method", "steps", "tol")

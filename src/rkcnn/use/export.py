@@ -20,13 +20,16 @@ import torch.nn.functional as F
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
+from torch.fx import GraphModule
 
 from rkcnn.data.load import load_data_set
 from rkcnn.data.options import Sources
 from rkcnn.disk import write_atomically, writing_to
 from rkcnn.error import InputError, did_you_mean, how_to_install
-from rkcnn.use.evaluate import load_tested_images
+from rkcnn.run_folder import HUB_WEIGHTS, RESULT, WEIGHTS
+from rkcnn.use.held_out import load_tested_images
 from rkcnn.use.load import Classifier, load
+from rkcnn.use.model_card import without_folders
 from rkcnn.use.other_solver import describe_solver, find_ode_periods
 from rkcnn.use.train import TrainingResult
 
@@ -83,6 +86,8 @@ def export(model: Classifier | TrainingResult | str | Path, to: str | None = Non
     """
     if isinstance(model, TrainingResult):
         model = model.folder
+    if not isinstance(output, str | Path):
+        raise InputError(f"`output={output!r}` given; it is the path of the file to write, as in `output='model.onnx'`")
     path = Path(output)
     kind = _choose_format(to, path)
     classifier = model if isinstance(model, Classifier) else load(model)
@@ -108,10 +113,11 @@ def export(model: Classifier | TrainingResult | str | Path, to: str | None = Non
 def describe_model(classifier: Classifier) -> dict[str, str]:
     """Return the metadata of an exported file: the network's name, and as JSON its classes, size, mean, std, record.
 
-    The record is that of the run that trained it, without its epochs and its machine; null where there is none.
+    The record is that of the run that trained it, without its epochs, its machine and the folders of this machine;
+    null where there is none.
     """
     result = classifier.result
-    record = None if result is None else result.as_dict()
+    record = None if result is None else without_folders(result).as_dict()
     for field in ("epochs", "machine") if record else ():
         record.pop(field)  # type: ignore[union-attr]
     values = {
@@ -143,13 +149,20 @@ def find_real_images(classifier: Classifier) -> tuple[Tensor, str]:
 
 def _choose_format(to: str | None, path: Path) -> str:
     suffixes = {suffix: name for name, suffix in FORMATS.items()}
-    kind = suffixes.get(path.suffix.lower()) if to is None else to.lower()
+    if not isinstance(to, str | None):
+        raise InputError(f"`to={to!r}` given; formats are {', '.join(FORMATS)}")
+    suffix = path.suffix.lower()
+    kind = suffixes.get(suffix) if to is None else to.lower()
     if kind is None:
         raise InputError(f"{path} has none of the suffixes {', '.join(suffixes)}; say which format, as in `to=onnx`")
     if kind not in FORMATS:
         raise InputError(f"`to={to}` given{did_you_mean(kind, FORMATS)}; formats are {', '.join(FORMATS)}")
+    if suffixes.get(suffix, kind) != kind:
+        raise InputError(f"`to={to}` given with {path}, whose suffix says {suffixes[suffix]}; leave one of them out")
     if path.is_dir():
         raise InputError(f"{path} is a folder; {REMEDY}")
+    if path.name in (WEIGHTS, HUB_WEIGHTS) and (path.parent / RESULT).exists():
+        raise InputError(f"{path} holds the weights of a run, which would be overwritten; {REMEDY}")
     if kind == "onnx" and (missing := [name for name in ("onnx", "onnxscript", "onnxruntime") if not find_spec(name)]):
         raise InputError(f"ONNX needs {' and '.join(missing)}, not installed here: {how_to_install('onnx')}")
     return kind
@@ -178,10 +191,17 @@ def _write_safetensors(classifier: Classifier, reference: ProbabilityModel) -> t
 
 
 def _trace(classifier: Classifier, reference: ProbabilityModel) -> torch.export.ExportedProgram:
-    """Return the network as a graph for any number of images; traced with two, since 1 would be taken as fixed."""
+    """Return the network as a graph for any number of images; traced with two, since 1 would be taken as fixed.
+
+    The graph's nodes have no stack traces, which name files of this machine and quote their lines.
+    """
     example = torch.zeros(2, classifier.channels, *classifier.size, dtype=torch.uint8)
     with _without_warnings():
-        return torch.export.export(reference, (example,), dynamic_shapes=({0: torch.export.Dim("batch", min=1)},))
+        program = torch.export.export(reference, (example,), dynamic_shapes=({0: torch.export.Dim("batch", min=1)},))
+    for module in program.graph_module.modules():
+        for node in module.graph.nodes if isinstance(module, GraphModule) else ():
+            node.meta.pop("stack_trace", None)
+    return program
 
 
 def _write_pt2(classifier: Classifier, reference: ProbabilityModel) -> tuple[bytes, Infer]:
@@ -211,6 +231,8 @@ def _write_onnx(classifier: Classifier, reference: ProbabilityModel) -> tuple[by
         for length in value.type.tensor_type.shape.dim:
             if length.dim_param == traced:
                 length.dim_param = "batch"
+    for node in graph.node:
+        del node.metadata_props[:]  # the exporter's own stack traces, and how torch names the node
     file.producer_name = "rkcnn"
     for name, text in describe_model(classifier).items():
         file.metadata_props.add(key=name, value=text)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,12 @@ from rkcnn import __version__
 from rkcnn.disk import write_atomically, writing_to
 from rkcnn.error import InputError, how_to_install
 from rkcnn.model.network import Network
+from rkcnn.model.spec import ModelSpec
 from rkcnn.record.result import Result, read_result
+from rkcnn.run.settings import TRAINED
 from rkcnn.run_folder import HUB_CONFIG, HUB_WEIGHTS, MODEL_CARD, RESULT
 from rkcnn.use.load import Classifier, find_weights, load
-from rkcnn.use.model_card import describe_data, write_card
+from rkcnn.use.model_card import without_folders, write_card
 from rkcnn.use.pretrained.catalogue import find_pretrained
 
 FILES = (HUB_WEIGHTS, HUB_CONFIG, MODEL_CARD, RESULT)
@@ -43,8 +46,7 @@ def save_pretrained(
         MODEL_CARD: write_card(model.description, model.result, name, licence, seeds).encode(),
     }
     if model.result is not None:
-        run = model.result.run
-        content[RESULT] = replace(model.result, run=replace(run, data=describe_data(run.data))).to_json()
+        content[RESULT] = without_folders(model.result).to_json()
     with writing_to(folder, "name another folder"):
         folder.mkdir(parents=True, exist_ok=True)
     for file, text in content.items():
@@ -57,30 +59,36 @@ def describe(model: Classifier) -> dict[str, Any]:
     facts: dict[str, Any] = {"library": "rkcnn", "version": __version__, **asdict(model.description)}
     if not isinstance(model.network, Network):
         return facts
-    stem = "preprocessor.conv1" if model.network.spec.stem == "odenet" else "preprocessor"
     return {
         **facts,
         "architecture": "rkcnn",
         "model_args": {"network": model.name},
         "num_classes": len(model.classes),
         "num_features": model.network.classifier.in_features,
-        "pretrained_cfg": {
-            "input_size": [model.channels, *model.size],
-            "num_classes": len(model.classes),
-            "mean": model.mean,
-            "std": model.std,
-            "interpolation": "bilinear",
-            "crop_pct": 1.0,
-            "first_conv": stem,
-            "classifier": "classifier",
-            "label_names": model.classes,
-        },
+        "pretrained_cfg": configure_timm(model.network.spec, asdict(model.description)),
+    }
+
+
+def configure_timm(spec: ModelSpec, description: Mapping[str, Any]) -> dict[str, Any]:
+    """Return timm's configuration of a trained network; `description` has the fields of a `NetworkDescription`."""
+    return {
+        "input_size": (description["channels"], *description["size"]),
+        "num_classes": len(description["classes"]),
+        "mean": tuple(description["mean"]),
+        "std": tuple(description["std"]),
+        "interpolation": "bilinear",
+        "crop_pct": 1.0,
+        "first_conv": "preprocessor.conv1" if spec.stem == "odenet" else "preprocessor",
+        "classifier": "classifier",
+        "label_names": tuple(description["classes"]),
     }
 
 
 def from_pretrained(name: str | Path, revision: str | None = None) -> Classifier:
     """Return the trained network of a repository on Hugging Face, OWNER/NAME, of a folder that was saved, or ours."""
-    if Path(name).is_dir() or find_pretrained(name) is not None:
+    if not isinstance(name, str | Path):
+        raise InputError(f"a {type(name).__name__} given for a trained network; give OWNER/NAME, or {TRAINED}")
+    if os.path.isdir(name) or not str(name) or find_pretrained(name) is not None:
         return load(name)
     check_name(str(name))
     try:

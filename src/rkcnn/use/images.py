@@ -11,13 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rkcnn.data.histogram import mean_and_deviation
 from rkcnn.data.images import Images
 from rkcnn.data.load import load_data_set
 from rkcnn.data.options import OwnOptions
-from rkcnn.data.own_images import choose_share
 from rkcnn.data.progress import Progress
 from rkcnn.data.read.labelled_pixels import hash_labels
 from rkcnn.data.read.npz import MOST_LABELS
+from rkcnn.data.split import check_split, choose_share, place_images
 from rkcnn.error import InputError
 
 Array = np.ndarray[Any, Any] | Tensor
@@ -46,7 +47,8 @@ def load_images(
                (N, height, width) or with 1 or 3 channels last or second, and whole numbers from 0 on as labels
     size       side of the square in pixels that a folder's images are resized and cropped to (32 if not given), or
                "auto": the median of their shorter sides, from 16 to 64
-    split      the share of each class that becomes the test set, for a folder, file or (x, y) that has none
+    split      the share of images that becomes the test set, chosen by their content, for a folder, file or (x, y) that
+               has none; every class has images in both sets
     skip_bad   leave out a folder's images that can't be read, instead of refusing the folder
     keys       the names that an .npz file has for its arrays, as in "x_train=pictures,y_train=kinds"; without it
                x_train, y_train, x_test, y_test and classes, or MedMNIST's train_images, train_labels, test_images, ...
@@ -57,6 +59,7 @@ def load_images(
     A published data set is downloaded and checked when it is first used. Arrays get a name made from their content,
     and are normalised by the mean and standard deviation of the training pixels.
     """
+    check_flags(skip_bad=skip_bad, progress=progress)
     if isinstance(data, str):
         own = OwnOptions(size, split, skip_bad, keys=keys, channels=channels)
         return load_data_set(data, own=own, progress=Progress(sys.stderr if progress else None))
@@ -80,6 +83,13 @@ def load_images(
     return _pair(*_set_apart(pixels, labels, split))
 
 
+def check_flags(**given: object) -> None:
+    """Raise InputError unless every argument is True or False; another value, such as "no", would count as True."""
+    for name, value in given.items():
+        if not isinstance(value, bool):
+            raise InputError(f"`{name}={value!r}` given; it is True or False")
+
+
 def label_images(data: Labelled, classes: tuple[str, ...]) -> Images:
     """Return arrays (x, y) as test images of those classes."""
     pixels, labels = _read_arrays(data, "given")
@@ -99,7 +109,10 @@ def _set_apart(
 ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Divide images into training and test images, as those of an .npz file are divided."""
     classes = tuple(map(str, range(1 + int(labels.max()))))
-    in_test = torch.from_numpy(choose_share(labels.numpy(), classes, split, "arrays (x, y)"))
+    where = "arrays (x, y)"
+    check_split(split, where)  # before the content of every image is hashed
+    places = place_images(pixels.permute(0, 2, 3, 1).numpy())
+    in_test = torch.from_numpy(choose_share(labels.numpy(), classes, split, where, places))
     return (pixels[~in_test], labels[~in_test]), (pixels[in_test], labels[in_test])
 
 
@@ -129,18 +142,10 @@ def _images(
 
 
 def _statistics(pixels: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the mean and standard deviation of pixel / 255 for each channel.
-
-    They follow from how often each of the 256 values occurs: no copy of the pixels as floating-point numbers is made.
-    """
-    values = np.arange(256) / 255
-    means, deviations = [], []
-    for channel in pixels.unbind(1):
-        share = torch.bincount(channel.flatten(), minlength=256).numpy() / channel.numel()
-        mean = float(share @ values)
-        means.append(mean)
-        deviations.append(float(np.sqrt(share @ (values - mean) ** 2)) or 1.0)  # one flat colour has no deviation
-    return tuple(means), tuple(deviations)
+    """Return the mean and standard deviation of pixel / 255 for each channel; one flat colour has a deviation of 1."""
+    counts = [torch.bincount(channel.flatten(), minlength=256).numpy() for channel in pixels.unbind(1)]
+    means, deviations = zip(*map(mean_and_deviation, counts), strict=True)
+    return means, tuple(each or 1.0 for each in deviations)
 
 
 def _read_arrays(given: Any, which: str) -> tuple[Tensor, Tensor]:
@@ -153,7 +158,7 @@ def _read_arrays(given: Any, which: str) -> tuple[Tensor, Tensor]:
     if len(given) != 2 or not all(isinstance(array, (np.ndarray, Tensor)) for array in given):
         kinds = ", ".join(type(array).__name__ for array in given)
         raise InputError(f"the {which} images are ({kinds}); give two arrays, pixels and labels")
-    pixels, labels = _tensor(given[0], f"{which} images"), _tensor(given[1], f"{which} labels")
+    pixels, labels = read_array(given[0], f"{which} images").cpu(), read_array(given[1], f"{which} labels").cpu()
     pixels = _channels_second(pixels, which, torch_first=isinstance(given[0], Tensor))
     kind = labels.dtype
     if labels.dim() == 2 and labels.shape[1] == 1:  # as in MedMNIST's files
@@ -175,9 +180,10 @@ def _read_arrays(given: Any, which: str) -> tuple[Tensor, Tensor]:
     return pixels, labels
 
 
-def _tensor(array: Array, which: str) -> Tensor:
+def read_array(array: Array, which: str) -> Tensor:
+    """Return an array as a tensor, and a tensor as it is, without its gradients; `which` names it in a message."""
     if isinstance(array, Tensor):
-        return array.detach().cpu()
+        return array.detach()
     if array.dtype.kind in "US":
         raise InputError(f"the {which} are text; give numbers, as np.unique(y, return_inverse=True)[1] makes them")
     if array.dtype.kind not in "iufb":

@@ -17,7 +17,9 @@ from rkcnn.error import InputError, shorten
 from rkcnn.evaluation.weights import NetworkDescription, read_weights
 from rkcnn.model.network import period_features
 from rkcnn.record.result import Result, read_result
+from rkcnn.run.settings import TRAINED, check_format
 from rkcnn.run_folder import HUB_WEIGHTS, RESULT, WEIGHTS
+from rkcnn.use.images import check_flags, read_array
 from rkcnn.use.pretrained.catalogue import find_pretrained
 
 if TYPE_CHECKING:
@@ -64,8 +66,9 @@ class Classifier:
         """The standard deviation of pixel / 255 of the training images, one for each channel."""
         return self.description.std
 
-    def normalise(self, images: Tensor) -> Tensor:
+    def normalise(self, images: Tensor | np.ndarray[Any, Any]) -> Tensor:
         """Return uint8 images (N, channels, height, width) as the float32 numbers that the network was trained on."""
+        images = _as_tensor(images)
         if images.dtype != torch.uint8 or images.dim() != 4 or images.shape[1] != self.channels:
             raise InputError(
                 f"images of {images.dtype} and shape {tuple(images.shape)} given; {self.name} takes uint8 images of "
@@ -78,6 +81,8 @@ class Classifier:
         """Write the network to a folder as Hugging Face has it: model.safetensors, config.json and a model card."""
         from rkcnn.use.hub import save_pretrained
 
+        if not isinstance(folder, str | Path) or not str(folder):
+            raise InputError(f"`folder={folder!r}` given; it is the path of the folder to write, as in 'digits'")
         save_pretrained(self, Path(folder))
 
     @staticmethod
@@ -93,10 +98,10 @@ class Classifier:
         return from_pretrained(name, revision)
 
     @torch.no_grad()
-    def __call__(self, images: Tensor) -> Tensor:
+    def __call__(self, images: Tensor | np.ndarray[Any, Any]) -> Tensor:
         """Return the logits (N, classes) of uint8 images (N, channels, height, width)."""
         device = next(self.network.parameters()).device
-        return self.network(self.normalise(images.to(device)))
+        return self.network(self.normalise(_as_tensor(images).to(device)))
 
     def predict(
         self,
@@ -121,6 +126,7 @@ class Classifier:
         """
         from rkcnn.use.predict import Prediction, find_sources, predict_each
 
+        check_flags(skip_bad=skip_bad)
         found = []
         for answer in predict_each(self, find_sources(pictures), top, invert):
             if isinstance(answer, Prediction):
@@ -140,8 +146,9 @@ class Classifier:
         An exported file takes the same: `session.run(None, {"images": model.prepare("cat.png").numpy()})`. Raises
         InputError if a picture can't be read.
         """
-        from rkcnn.use.predict import find_sources, prepare_pictures
+        from rkcnn.use.predict import check_invert, find_sources, prepare_pictures
 
+        check_invert(invert)
         return prepare_pictures(self, find_sources(pictures), invert)
 
     def features(self, images: Tensor | np.ndarray[Any, Any]) -> list[Tensor]:
@@ -151,12 +158,8 @@ class Classifier:
         network stays as it was: no batch norm updates its running statistics. A published original, which has no
         periods, gives one tensor (N, width).
         """
-        if not isinstance(images, Tensor | np.ndarray):
-            raise InputError(
-                f"{type(images).__name__} given; features takes a tensor or an array; `prepare` makes one of pictures"
-            )
         weight = next(self.network.parameters())
-        images = torch.as_tensor(images).to(weight.device)
+        images = _as_tensor(images).to(weight.device)
         if not images.is_floating_point():
             return period_features(self.network, self.normalise(images))
         if images.dim() != 4 or images.shape[1] != self.channels:
@@ -164,9 +167,10 @@ class Classifier:
                 f"images of shape {tuple(images.shape)} given; give (N, {self.channels}, height, width), the channels "
                 "second"
             )
-        low, high = images.detach().aminmax()
-        if not (low >= 0 and high <= 1):  # also where one of them is not a number
-            raise InputError(f"floats from {low:g} to {high:g} given; give fractions from 0 to 1, or uint8")
+        if images.numel():
+            low, high = images.detach().aminmax()
+            if not (low >= 0 and high <= 1):  # also where one of them is not a number
+                raise InputError(f"floats from {low:g} to {high:g} given; give fractions from 0 to 1, or uint8")
         mean, std = (torch.tensor(v).view(-1, 1, 1).to(weight) for v in (self.mean, self.std))
         return period_features(self.network, (images.to(weight.dtype) - mean) / std)
 
@@ -176,22 +180,31 @@ class Classifier:
         return f"<Classifier: {self.name}, images of {height} x {width} x {self.channels}, {count} classes ({some})>"
 
 
+def _as_tensor(images: Tensor | np.ndarray[Any, Any]) -> Tensor:
+    """Return images as a tensor, to which gradients flow if it is one already; InputError if they are neither."""
+    if isinstance(images, Tensor):
+        return images
+    if isinstance(images, np.ndarray):
+        return read_array(images, "images")
+    raise InputError(
+        f"images of type {type(images).__name__} given; give a tensor or an array, which `prepare` makes of pictures"
+    )
+
+
 def load(path: str | Path) -> Classifier:
     """Return the trained network of a run's folder, of a weights file, or of a name in `list_pretrained()`, on the CPU.
 
     As in `load("runs/mnist-mini/RKCNN-R-2@k=32/mini/seed-0")` and `load("RKCNN-R-2@k=32.mnist")`.
     """
     if not isinstance(path, str | Path):
-        raise InputError(
-            f"a {type(path).__name__} given for a trained network; give the folder of a finished run or its {WEIGHTS}"
-        )
+        raise InputError(f"a {type(path).__name__} given for a trained network; give {TRAINED}")
+    if not str(path):
+        raise InputError(f"an empty name given for a trained network; give {TRAINED}")
     try:
         weights, result = find_weights(Path(path))
     except OSError as error:  # as for a name that is longer than any file's
-        raise InputError(
-            f"{shorten(str(path))} can't be opened ({error.strerror}); give the folder of a finished run or "
-            f"its {WEIGHTS}"
-        ) from None
+        raise InputError(f"{shorten(str(path))} can't be opened ({error.strerror}); give {TRAINED}") from None
+    check_format(weights)
     network, description = read_weights(weights)
     if result is not None and result.run.network != description.network:
         raise InputError(f"{weights} holds {description.network}, and the run beside it is of {result.run.network}")
@@ -214,7 +227,7 @@ def find_weights(path: Path) -> tuple[Path, Result | None]:
         result = read_result(folder / RESULT)
     if not path.is_dir():
         if not path.exists():
-            raise InputError(f"{path} doesn't exist; give the folder of a finished run or its {WEIGHTS}")
+            raise InputError(f"{path} doesn't exist; give {TRAINED}")
         return path, result
     if result is None:
         raise InputError(f"{path} holds no {RESULT}; give the folder of a finished run (rkcnn runs lists them)")

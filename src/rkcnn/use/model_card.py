@@ -6,7 +6,7 @@ import inspect
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from statistics import mean, stdev
 
 from rkcnn.escape import escape_code, escape_markdown
@@ -16,6 +16,7 @@ from rkcnn.model.families import FAMILIES, ORIGINALS
 from rkcnn.model.period import load_class
 from rkcnn.model.spec import ModelSpec, parse
 from rkcnn.record.result import Result
+from rkcnn.run.settings import INIT_FROM
 from rkcnn.use.progress import percent
 
 DATASETS = {
@@ -27,6 +28,7 @@ DATASETS = {
 }
 """What Hugging Face calls the data sets that are there, whole."""
 SHOWN_CLASSES = 20
+RUN_PARTS = 4  # folders of a run's name: data, network, recipe and seed
 PAPER = "“Convolutional Neural Networks combined with Runge–Kutta Methods”, Zhu, Chang and Fu"
 _PHASE_2 = {
     "E": ["e_i = x_i"],
@@ -66,6 +68,24 @@ def write_card(
 def describe_data(data: str) -> str:
     """Return the name of a run's data without the folders that lead to a user's own images."""
     return re.sub(r"^(folder|npz):.*[/\\]", r"\1:", data)
+
+
+def describe_start(result: Result) -> str:
+    """Return which weights a run started from; empty where these were new ones.
+
+    It is the name of pretrained weights, or the end of the path of a run's folder or file, without the folders that
+    lead to it. A record that has no name has the hash of their file.
+    """
+    checksum = result.run.recipe.initial_weights
+    given = str(result.data.get(INIT_FROM, "")) if checksum else ""
+    kept = RUN_PARTS + given.endswith(".safetensors")  # a file lies in the folder of its run
+    return "/".join(re.split(r"[/\\]", given)[-kept:]) or (f"weights of sha256 {checksum}..." if checksum else "")
+
+
+def without_folders(result: Result) -> Result:
+    """Return a record to give to others: without the folders that lead to images and to the weights it started from."""
+    data = {**result.data, **({INIT_FROM: describe_start(result)} if INIT_FROM in result.data else {})}
+    return replace(result, run=replace(result.run, data=describe_data(result.run.data)), data=data)
 
 
 def _front_matter(description: NetworkDescription, result: Result | None, licence: str) -> str:
@@ -180,6 +200,7 @@ def _facts(description: NetworkDescription, result: Result | None) -> list[tuple
         *([("FLOPs of one image", f"{result.flops:,}")] if result.flops is not None else []),
         ("data", escape_markdown(describe_data(run.data)) + checked),
         ("recipe", f"{escape_code(str(run.recipe))}: {escape_markdown(settings)}"),
+        *([("started from", escape_markdown(start))] if (start := describe_start(result)) else []),
         ("seed", str(run.seed)),
         ("trained on", f"{escape_markdown(machine)}, in {result.seconds:,.0f} s of training steps"),
         ("versions", escape_markdown(versions)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
+from numbers import Integral, Real
 
 import torch
 from torch import Tensor, nn
@@ -33,14 +34,18 @@ class SolverChoice:
     tol: float | None = None
 
     def __post_init__(self) -> None:
-        if self.method is not None and self.method not in SOLVERS:
+        if self.method is not None and not (isinstance(self.method, str) and self.method in SOLVERS):
             raise InputError(
                 f"no method {self.method!r}{did_you_mean(str(self.method), SOLVERS)}; methods are {', '.join(SOLVERS)}"
             )
-        if self.steps is not None and not 1 <= self.steps <= MOST_STEPS:
-            raise InputError(f"steps={self.steps} given; give a whole number from 1 to {MOST_STEPS}")
-        if self.tol is not None and not 0 < self.tol < float("inf"):
-            raise InputError(f"tol={self.tol} given; a tolerance is a positive number, as in tol=1e-3")
+        if self.steps is not None and not (_is_number(self.steps, Integral) and 1 <= self.steps <= MOST_STEPS):
+            raise InputError(f"steps={self.steps!r} given; give a whole number from 1 to {MOST_STEPS}")
+        if self.tol is not None and not (_is_number(self.tol, Real) and 0 < self.tol < float("inf")):
+            raise InputError(f"tol={self.tol!r} given; a tolerance is a positive number, as in tol=1e-3")
+
+
+def _is_number(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 @dataclass

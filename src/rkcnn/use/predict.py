@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -88,8 +89,9 @@ def predict_each(
     classifier: Classifier, sources: Sequence[PictureSource], top: int, invert: bool | None = None
 ) -> Iterator[Prediction | Unreadable]:
     """Yield what the network says about each picture, in their order; they are read and classified in batches."""
-    if isinstance(top, bool) or top < 1:
-        raise InputError(f"`top={top}` given; give the number of classes to name, 1 or more")
+    if isinstance(top, bool) or not isinstance(top, Integral) or top < 1:
+        raise InputError(f"`top={top!r}` given; give the number of classes to name, 1 or more")
+    check_invert(invert)
     wanted = PictureFormat.of(classifier.size, classifier.mean, classifier.classes)
     network = fuse_for(classifier, len(sources))
     for start in range(0, len(sources), BATCH):
@@ -103,6 +105,12 @@ def predict_each(
         pictures = [each for each in read if isinstance(each, Picture)]
         answers = iter(_classify(classifier, network, pictures, top) if pictures else ())
         yield from (next(answers) if isinstance(each, Picture) else each for each in read)
+
+
+def check_invert(invert: object) -> None:
+    """Raise InputError unless it is True, False, or None: recognised."""
+    if not isinstance(invert, bool | None):
+        raise InputError(f"`invert={invert!r}` given; it is True, False, or None where each picture decides")
 
 
 def fuse_for(classifier: Classifier, pictures: int) -> FusedNetwork:
@@ -136,6 +144,8 @@ def find_sources(pictures: object) -> list[PictureSource]:
     """
     from PIL.Image import Image
 
+    if isinstance(pictures, str) and not pictures:
+        raise InputError(f"an empty name given for a picture; give {FORMS}")
     if isinstance(pictures, (str, Path)):
         return [file_source(path) for path in find_pictures(Path(pictures))]
     if isinstance(pictures, bytes):
@@ -165,7 +175,7 @@ def _split_array(array: np.ndarray[Any, Any] | Tensor) -> list[np.ndarray[Any, A
     """Return the pictures of an array, uint8 (height, width) or with 1 or 3 channels last.
 
     A tensor has its channels first, and so may an array, if its last length is not 1 or 3. Three lengths without
-    channels are several grey pictures.
+    channels are several grey pictures, unless the last is 2 or 4: that is one picture with transparency.
     """
     pixels = array.detach().cpu().numpy() if isinstance(array, Tensor) else array
     first, last = (pixels.ndim >= 3 and pixels.shape[axis] in (1, 3) for axis in (-3, -1))
@@ -174,6 +184,7 @@ def _split_array(array: np.ndarray[Any, Any] | Tensor) -> list[np.ndarray[Any, A
         or not 2 <= pixels.ndim <= 4
         or 0 in pixels.shape
         or (pixels.ndim == 4 and not first | last)
+        or (pixels.ndim == 3 and not first and pixels.shape[-1] in (2, 4))
     ):
         hint = "; for fractions from 0 to 1 that is (255 * x).round() as uint8" * (pixels.dtype.kind == "f")
         raise InputError(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
+import torch
 from torch import nn
 
 from rkcnn.error import InputError
@@ -20,7 +22,7 @@ from rkcnn.run.advice import advise_labels
 from rkcnn.run.observer import Observer
 from rkcnn.run.settings import Settings, choose, name_of, size_of
 from rkcnn.run.side_by_side import Execution, Stopped, train_side_by_side
-from rkcnn.use.images import Data, load_images
+from rkcnn.use.images import Data, check_flags, load_images
 from rkcnn.use.load import load
 from rkcnn.use.pretrained.catalogue import locate_weights
 from rkcnn.use.progress import PrintedProgress, clock, count, percent
@@ -77,7 +79,7 @@ def _as_svg(figure: Figure) -> str:
 
 
 class RecipeFields(TypedDict, total=False):
-    """The fields of a `Recipe` beside epochs, batch and lr, as keywords of `train`."""
+    """The fields of a `Recipe` beside those that have an argument of `train` of their own, as keywords of it."""
 
     schedule: str
     milestones: tuple[int, ...]
@@ -99,7 +101,6 @@ class RecipeFields(TypedDict, total=False):
     recompute_norms: bool
     cutmix: float
     decay_norms: bool
-    initial_weights: str
 
 
 def train(
@@ -173,8 +174,11 @@ def train(
     for option, path in (("init_from", init_from), ("out", out)):
         if not isinstance(path, str | Path) and (option, path) != ("init_from", None):
             raise InputError(f"`{option}={path!r}` given; it is the path of a folder, as in `{option}='runs'`")
+        if path == "":
+            raise InputError(f"`{option}=''` given; it is the path of a folder, as in `{option}='runs'`")
     if not isinstance(observer, Observer | None):
         raise InputError(f"an observer of type {type(observer).__name__} given; give a rkcnn.Observer")
+    check_flags(head_only=head_only, weigh_classes=weigh_classes, skip_bad=skip_bad, again=again, progress=progress)
     if isinstance(recipe, str):
         find_recipe(recipe)  # a name that is not one is said before data are read
     flags = {"head_only": head_only or None, "weigh_classes": weigh_classes or None}
@@ -195,12 +199,32 @@ def train(
     execution = Execution(Path(out), device, engine, again, init_from=start)
     watching = observer or (PrintedProgress() if progress else Observer())
     try:
-        result = train_side_by_side([run], chosen.training, chosen.test, execution, watching)[run]
+        with unchanged_torch(device):
+            result = train_side_by_side([run], chosen.training, chosen.test, execution, watching)[run]
     except Stopped as stopped:
         if str(stopped) == "SIGINT":  # Python's own sign for Ctrl-C; a checkpoint is kept
             raise KeyboardInterrupt from None
         raise
     return TrainingResult(result, execution.out / run.folder)
+
+
+@contextmanager
+def unchanged_torch(device: str) -> Iterator[None]:
+    """Restore torch's random numbers and the precision of its products afterwards, which belong to the caller."""
+    matmul: Any = torch.backends.cuda.matmul
+    cudnn: Any = torch.backends.cudnn
+    saved: list[tuple[object, str, Any]] = []
+    for name, places in {"allow_tf32": (matmul, cudnn), "fp32_precision": (matmul, cudnn.conv, cudnn.rnn)}.items():
+        for place in places:
+            with suppress(RuntimeError):  # torch refuses to read the old name where the user has set the new one
+                saved.append((place, name, getattr(place, name)))
+    on_gpu = torch.cuda.is_initialized() or (device != "cpu" and torch.cuda.is_available())
+    with torch.random.fork_rng(range(torch.cuda.device_count()) if on_gpu else []):
+        try:
+            yield
+        finally:
+            for place, name, value in saved:
+                setattr(place, name, value)
 
 
 def check_changes(changes: Mapping[str, Any]) -> dict[str, Any]:

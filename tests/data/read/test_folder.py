@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from rkcnn.data.read.folder import are_grey, find_images, open_image, read_folder
+from rkcnn.data.read.folder import are_grey, open_image, read_folder
 from rkcnn.error import InputError
 
 
@@ -127,69 +126,11 @@ def test_a_compressed_bmp_is_refused(tmp_path: Path) -> None:
         read_one(tmp_path / "a.bmp", 8)
 
 
-def test_files_of_other_types_are_counted(tmp_path: Path) -> None:
-    for name in ("a/1.gif", "a/2.GIF", "a/x.png", "a/.DS_Store", "b/3.tif", "b/read me"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    told: list[str] = []
-    with pytest.raises(InputError, match="b: is a class with no image"):
-        find_images(tmp_path, told.append)
-    assert told == [f"{tmp_path}: left out 4 files of other types (.gif 2, .tif 1, no suffix 1)"]
-    for number in range(9):
-        (tmp_path / "a" / f"1.x{number}").touch()
-    with pytest.raises(InputError):
-        find_images(tmp_path, told.append)
-    assert told[1].endswith("left out 13 files of other types (.gif 2, .x0 1, .x1 1, .x2 1, .x3 1, 7 more types)")
-
-
-def test_classes_are_subfolders_by_name(tmp_path: Path) -> None:
-    for name in ("b/2.PNG", "b/1.jpeg", "a/x.webp", "a/notes.txt", "a/.hidden.png", ".git/y.png"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    found = find_images(tmp_path)
-    assert found.classes == ("a", "b")
-    assert [(path.name, label) for path, label in found.files] == [("x.webp", 0), ("1.jpeg", 1), ("2.PNG", 1)]
-
-
-def test_an_empty_class_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no subfolders"):
-        find_images(tmp_path)
-    (tmp_path / "a").mkdir()
-    with pytest.raises(InputError, match=r"class with no image; put \.png, \.jpg, \.jpeg, \.webp, \.bmp files in"):
-        find_images(tmp_path)
-
-
 def test_a_text_file_named_png_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_text("not a picture")
     with pytest.raises(InputError, match=r"a\.png: can't be read as PNG") as refused:
         read_one(tmp_path / "a.png", 8)
     assert "0x" not in str(refused.value)
-
-
-@pytest.mark.timeout(20)
-def test_only_regular_files_are_images(tmp_path: Path) -> None:
-    (tmp_path / "a" / "folder.png").mkdir(parents=True)
-    (tmp_path / "a" / "dangling.png").symlink_to(tmp_path / "nowhere")
-    os.mkfifo(tmp_path / "a" / "pipe.png")
-    with pytest.raises(InputError, match="class with no image"):
-        find_images(tmp_path)
-    (tmp_path / "there").write_bytes(b"")
-    (tmp_path / "a" / "linked.png").symlink_to(tmp_path / "there")
-    assert [path.name for path, _ in find_images(tmp_path).files] == ["linked.png"]
-
-
-def test_a_folder_that_cant_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a").mkdir()
-    whole = Path.iterdir
-
-    def iterdir(path: Path) -> Any:  # the tests may run as root, whom no mode stops
-        if path.name == "a":
-            raise PermissionError(13, "Permission denied", str(path))
-        return whole(path)
-
-    monkeypatch.setattr(Path, "iterdir", iterdir)
-    with pytest.raises(InputError, match=r"/a: can't be read \(Permission denied\)"):
-        find_images(tmp_path)
 
 
 def test_a_file_that_cant_be_opened_is_bad_like_any_other(tmp_path: Path) -> None:
@@ -242,9 +183,3 @@ def test_what_goes_wrong_inside_is_an_input_error_too() -> None:
         open_image(io.BytesIO(whole[:-300]), "here", 100_000, ("JPEG",)) as image,
     ):
         image.load()
-
-
-def test_a_class_whose_name_is_no_utf_8(tmp_path: Path) -> None:
-    (tmp_path / os.fsdecode(b"cl\xff\xfe")).mkdir()
-    with pytest.raises(InputError, match=r"the class folder 'cl\\udcff\\udcfe' is no UTF-8; rename it"):
-        find_images(tmp_path)

@@ -1,13 +1,11 @@
-"""Images in a folder with one subfolder for each class, decoded by Pillow: any size and mode in, squares out."""
+"""Image files decoded by Pillow: any size and mode in, squares out."""
 
 from __future__ import annotations
 
 import io
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
@@ -15,16 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rkcnn.data.read.archive import DEFLATE_RATIO
+from rkcnn.data.read.image_files import SUFFIXES as SUFFIXES
+from rkcnn.data.read.image_files import LabelledFiles
 from rkcnn.data.read.labelled_pixels import LabelledPixels, is_grey
 from rkcnn.disk import open_file
 from rkcnn.error import InputError
-from rkcnn.escape import is_unicode
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# no GIF: Pillow allocates what its header claims, up to 178 MB, before anything can be refused
-SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP")
 DEFAULT_SIZE = 32  # pixels
 AUTO_SIZES = range(16, 65, 8)  # that `size="auto"` chooses from
@@ -33,8 +30,6 @@ _RUN_LENGTHS = (1, 2)  # kinds of compression of a BMP, for which Pillow's decod
 _GREY = ("1", "L", "LA", "La", "I", "F", "I;16", "I;16L", "I;16B", "I;16N")
 _BLOCK = 16 << 20  # bytes of decoded images that are yielded together
 _STRIP = 64  # rows of 16 bits made 8 at a time
-
-NAMED_TYPES = 5  # of files that are left out, in a line
 
 MOST_DECODED = 256 << 20  # bytes of one decoded image: 89 million RGB pixels, where Pillow too begins to warn of a bomb
 # bits of a pixel in the file before compression: PNG by deflate, JPEG at 1 bit or more for 64 values (ratio 512);
@@ -46,53 +41,7 @@ DECODING_ROOM = 40 << 20  # bytes that decoding one image may take beyond 3 time
 _COST, _COST_OF = 13, {"L": 2, "1": 6, "P": 6, "RGB": 5, "I;16": 5, "RGBA": 9}
 _COST_WEBP, _COST_PROGRESSIVE, _COST_TURNED = 12, 6, 4
 
-LabelledFiles = tuple[tuple[Path, int], ...]  # image files with their labels
 OnBad = Callable[[Path, InputError], None]  # called with each file that can't be read; it may raise
-
-
-@dataclass(frozen=True)
-class ImageFiles:
-    """The class names and image files of one folder; no file has been opened yet."""
-
-    classes: tuple[str, ...]
-    files: LabelledFiles
-
-
-def find_images(folder: Path, note: Callable[[str], None] = lambda _: None) -> ImageFiles:
-    """Return every image in the subfolders of `folder`, sorted by name.
-
-    Hidden files are ignored, and so are other suffixes, which `note` is told of. A class without an image raises
-    InputError.
-    """
-    classes = tuple(path.name for path in _list_folder(folder, Path.is_dir))
-    if not classes:
-        raise InputError(f"{folder}: has no subfolders, and needs one for each class")
-    for name in classes:
-        if not is_unicode(name):
-            raise InputError(f"{folder}: the name of the class folder {name!r} is no UTF-8; rename it")
-    files: list[tuple[Path, int]] = []
-    others: Counter[str] = Counter()
-    for label, name in enumerate(classes):
-        for path in _list_folder(folder / name, Path.is_file):
-            if path.suffix.lower() in SUFFIXES:
-                files.append((path, label))
-            else:
-                others[path.suffix.lower() or "no suffix"] += 1
-    if others:
-        note(f"{folder}: left out {_list_types(others)}")
-    full = {label for _, label in files}
-    if empty := [name for label, name in enumerate(classes) if label not in full]:
-        raise InputError(
-            f"{folder / empty[0]}: is a class with no image; put {', '.join(SUFFIXES)} files in or remove the folder"
-        )
-    return ImageFiles(classes, tuple(files))
-
-
-def _list_types(others: Counter[str]) -> str:
-    """Return how many files of which types there are, as in 3 files of other types (.gif 2, .tif 1)."""
-    few = [f"{suffix[:20]} {count}" for suffix, count in others.most_common(NAMED_TYPES)]
-    more = [f"{len(others) - len(few)} more types"] if len(others) > len(few) else []
-    return f"{others.total()} file{'s' * (others.total() != 1)} of other types ({', '.join(few + more)})"
 
 
 def are_grey(files: LabelledFiles, size: int, limit: int, on_bad: OnBad) -> bool:
@@ -196,15 +145,6 @@ def open_image(file: BinaryIO, where: str, limit: int, formats: tuple[str, ...])
     except Exception as error:  # Pillow raises OSError, SyntaxError, ValueError, struct.error, EOFError and more
         raise InputError(
             f"{where}: can't be read as {' or '.join(formats)} ({type(error).__name__}: {error})"
-        ) from None
-
-
-def _list_folder(folder: Path, wanted: Callable[[Path], bool]) -> list[Path]:
-    try:
-        return sorted(path for path in folder.iterdir() if path.name[0] != "." and wanted(path))
-    except OSError as error:
-        raise InputError(
-            f"{error.filename or folder}: can't be read ({error.strerror}); allow reading it or move it away"
         ) from None
 
 

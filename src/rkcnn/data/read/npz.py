@@ -7,6 +7,7 @@ import math
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
@@ -37,7 +38,7 @@ _MEDMNIST = {
 # by the first letter of our names, what an array must hold, and how floats become that
 _WANTED = {
     "x": ("uint8", '; for fractions from 0 to 1 that is (255 * x).round().astype("uint8")'),
-    "y": ("whole numbers", ", as y.astype(int) makes them"),
+    "y": ("whole numbers", ", as y.astype(int) makes them or, of a column for each class, y.argmax(1)"),
     "c": ("text", ""),
 }
 
@@ -120,7 +121,10 @@ def _read_classes(archive: zipfile.ZipFile, member: _Member, where: str) -> tupl
     given = _read_array(archive, "classes", {"classes": member}, where)
     if not is_unicode("".join(given.tolist())):
         raise InputError(f"{where}: the name of a class has half of a surrogate pair, which is no character; rename it")
-    return tuple(map(str, given))
+    names = tuple(map(str, given))
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise InputError(f"{where}: two classes are called {shorten(twice[0])}; give each class a name of its own")
+    return names
 
 
 def _list_few(names: list[str]) -> str:
@@ -142,7 +146,10 @@ def _check_part(part: str, found: Mapping[str, _Member], where: str) -> tuple[in
     if labels.dtype.kind not in "iu" or not count:
         raise InputError(f"{where}: labels must be whole numbers from 0 to {MOST_LABELS - 1}")
     if len(labels.shape) == 2 and labels.shape[1] > 1:
-        raise InputError(f"{where}: has {labels.shape[1]} labels for an image, and each image must have one class")
+        raise InputError(
+            f"{where}: has {labels.shape[1]} labels for an image, and each image must have one class; where they are "
+            "0 and 1, one for each class, that is y.argmax(1)"
+        )
     if count != shape[0]:
         raise InputError(f"{where}: {shape[0]} images but {count} labels; the two must match")
     return shape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -142,7 +143,7 @@ def find_pretrained(path: str | Path) -> Pretrained | None:
     Raises InputError, with the names that would work, for a network alone and for NETWORK.SET that the package lacks.
     """
     text = str(path)
-    if Path(path).exists():
+    if os.path.exists(path):  # unlike Path.exists, it also takes a name that is longer than any file's
         return None
     if network := _full_name(text):
         raise InputError(f"{text} is the name of a network{_say_what_works(text, network)}")

@@ -14,7 +14,8 @@ from rkcnn.data.images import Images
 from rkcnn.data.options import Sources
 from rkcnn.error import InputError
 from rkcnn.page_writer import run_writer
-from rkcnn.use.evaluate import compute_logits, load_tested_images
+from rkcnn.use.evaluate import compute_logits
+from rkcnn.use.held_out import load_tested_images
 from rkcnn.use.load import load
 from rkcnn.use.pretrained.catalogue import Pretrained, find_pretrained, read_catalogue
 from rkcnn.use.pretrained.ship import count_mistakes

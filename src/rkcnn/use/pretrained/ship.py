@@ -25,7 +25,8 @@ from rkcnn.error import InputError
 from rkcnn.model.create import create_model
 from rkcnn.page_writer import run_writer
 from rkcnn.record.result import Result
-from rkcnn.use.evaluate import compute_logits, load_tested_images
+from rkcnn.use.evaluate import compute_logits
+from rkcnn.use.held_out import load_tested_images
 from rkcnn.use.load import Classifier, find_weights
 from rkcnn.use.load import load as load_classifier
 from rkcnn.use.pretrained.catalogue import SUFFIX, Pretrained, Storage
@@ -74,7 +75,7 @@ def check_run(run: Path, result: Result, folder: Path) -> None:
     if data not in SETS or (folder == HERE and data == "mnist-mini"):
         raise InputError(f"{run} is on {data}; ship runs on mnist, fashion-mnist, cifar10, cifar100 or svhn, all of it")
     if result.run.recipe.initial_weights:
-        raise InputError(f"{run} started from other weights, which its record doesn't name; ship a run from new ones")
+        raise InputError(f"{run} started from other weights; ship a run that started from new ones")
     if result.run.seed:
         raise InputError(
             f"{run} has seed {result.run.seed}; ship seed 0, since to choose among seeds is to choose on the test set"
