@@ -51,7 +51,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(rkcnn, "train", briefly(rkcnn.train))
     monkeypatch.setattr("rkcnn.use.images.load_data_set", load_few)
-    monkeypatch.setattr("rkcnn.use.evaluate.load_data_set", load_few)
+    monkeypatch.setattr("rkcnn.use.held_out.load_data_set", load_few)
     matplotlib.use("Agg")
     families, looks = dict(FAMILIES), dict(LOOKS)
     yield tmp_path

@@ -122,7 +122,7 @@ def test_a_run_of_several_tables_counts_once() -> None:
 
 def test_a_run_that_another_version_continued_lists_both() -> None:
     stretches = (
-        Stretch(epochs=123, commit="037bf535bfd0", source="0123456789abcdef", hash_version=1),
+        Stretch(epochs=123, commit="037bf535bfd0" + "0" * 28, source="0123456789abcdef", hash_version=1),
         Stretch(epochs=37, commit=None, source="fedcba9876543210", hash_version=2),
     )
     (origin,) = find_origins([outcome(stretches=stretches)])

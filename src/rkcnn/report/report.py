@@ -84,7 +84,7 @@ def _list_code(result: Result) -> tuple[str, str]:
 
 def _shorten(commit: str | None) -> str:
     """Return the first 12 digits of a commit, and the + of changed files."""
-    return commit[:12] + "+" * commit.endswith("+") if commit else "unknown"
+    return commit.rstrip("+")[:12] + "+" * commit.endswith("+") if commit else "unknown"
 
 
 @dataclass(frozen=True)
