@@ -85,6 +85,13 @@ def test_a_plan_counts_what_is_left_row_by_row() -> None:
     assert lines[3].split()[1] == "3"
 
 
+def test_a_plan_marks_what_depends_on_the_data() -> None:
+    chosen = runs("smoke", "Identity*,RKNet-radau3@*", 1)
+    _, implicit, plain, total, _ = describe_plan(chosen, chosen, "cpu")
+    assert implicit.startswith("RKNet-radau3@k=32  ")
+    assert [line.count(">") for line in (implicit, plain, total)] == [2, 0, 1]
+
+
 def test_errors_over_seeds_and_what_is_missing() -> None:
     one, two, three, four = runs("paper", "ResNet@*", 4)
     diverged = outcome((), status="diverged: the loss is nan", error=None, error_best=None)

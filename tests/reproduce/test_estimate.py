@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from rkcnn.data.sets import find_set
 from rkcnn.record.tables import TABLES
-from rkcnn.reproduce.estimate import count_flops, measure_speed, training_flops
+from rkcnn.reproduce.estimate import count_cost, measure_speed, training_flops
 from rkcnn.reproduce.worker import Slot
 
 
 def test_a_run_costs_its_steps_and_its_evaluations() -> None:
     (run,) = TABLES["mnist"].runs(rows="Identity*", seeds=1)
-    flops = count_flops(run.network, find_set("mnist"))
+    flops = count_cost(run.network, find_set("mnist")).flops
     assert flops == 7107456
     assert training_flops(run, flops) == flops * 160 * (3 * 468 * 128 + 10_000)
     (smoke,) = TABLES["cifar10"].runs("smoke", rows="Identity*")
@@ -20,5 +20,5 @@ def test_a_run_costs_its_steps_and_its_evaluations() -> None:
 
 def test_the_speed_is_measured_with_the_cheapest_network() -> None:
     runs = TABLES["mnist"].runs("smoke", rows="RKCNN-I*")
-    flops = {run.network: count_flops(run.network, find_set("mnist-mini")) for run in runs}
+    flops = {run.network: count_cost(run.network, find_set("mnist-mini")).flops for run in runs}
     assert 1e8 < measure_speed(runs, flops, Slot("cpu", 1)) < 1e14

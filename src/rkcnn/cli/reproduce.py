@@ -212,7 +212,7 @@ def _train(
     from rkcnn.data.progress import Progress
     from rkcnn.data.sets import find_set
     from rkcnn.fit.engine import check_engine
-    from rkcnn.reproduce.estimate import count_flops
+    from rkcnn.reproduce.estimate import count_cost
     from rkcnn.run.settings import check_network
     from rkcnn.run.side_by_side import Execution
 
@@ -220,7 +220,7 @@ def _train(
     training, _ = load_data_set(runs[0].data, sources, progress=Progress(sys.stderr))
     for spec in dict.fromkeys(run.network for run in runs):
         check_network(spec, training)
-    flops = {spec: count_flops(spec, find_set(runs[0].data)) for spec in {run.network for run in runs}}
+    flops = {spec: count_cost(spec, find_set(runs[0].data)).flops for spec in {run.network for run in runs}}
     events = _start(runs, Execution(out, device, engine), sources, on, address, store)
     with closing(events), TableProgress(console, runs, [float(flops[run.network]) for run in runs]) as shown:
         for event in events:

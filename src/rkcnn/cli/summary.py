@@ -149,11 +149,12 @@ def describe_table(table: Table, preset: str, runs: Sequence[Run], progress: str
 def describe_plan(runs: Sequence[Run], unfinished: Sequence[Run], device: str) -> Iterator[str]:
     """Yield, for each network, how many runs are left and about how long they take on this machine."""
     from rkcnn.data.sets import find_set
-    from rkcnn.reproduce.estimate import count_flops, measure_speed, training_flops
+    from rkcnn.reproduce.estimate import count_cost, measure_speed, training_flops
     from rkcnn.reproduce.local import slots_for
 
     specs = list(dict.fromkeys(run.network for run in runs))
-    flops = {spec: count_flops(spec, find_set(runs[0].data)) for spec in specs}
+    costs = {spec: count_cost(spec, find_set(runs[0].data)) for spec in specs}
+    flops = {spec: each.flops for spec, each in costs.items()}
     slots = slots_for(device, len(unfinished))
     speed = measure_speed(unfinished, flops, slots[0]) * len(slots) if unfinished else 1.0
     width = max(map(len, specs))
@@ -163,12 +164,16 @@ def describe_plan(runs: Sequence[Run], unfinished: Sequence[Run], device: str) -
         left = [run for run in unfinished if run.network == spec]
         seconds = sum(training_flops(run, flops[spec]) for run in left) / speed
         total += seconds
-        yield f"{spec:{width}}  {flops[spec] / 1e6:9.1f}  {len(left):4}  {roughly(seconds) if left else '-':>10}"
+        least = "" if costs[spec].exact else ">"
+        time = f"{least}{roughly(seconds)}" if left else "-"
+        yield f"{spec:{width}}  {f'{least}{flops[spec] / 1e6:.1f}':>9}  {len(left):4}  {time:>10}"
     where = slots[0].device if len(slots) == 1 else f"{len(slots)} x {slots[0].device}"
-    yield f"{'all':{width}}  {'':9}  {len(unfinished):4}  {roughly(total) if unfinished else '-':>10}  on {where}"
+    least = ">" * any(not costs[run.network].exact for run in unfinished)
+    time = f"{least}{roughly(total)}" if unfinished else "-"
+    yield f"{'all':{width}}  {'':9}  {len(unfinished):4}  {time:>10}  on {where}"
     yield (
         f"The times are FLOPs over the {float(f'{speed / 1e9:.1g}'):,g} GFLOP/s of a few steps just timed here: right "
-        "within a factor of two or three, and too short where the data decides how long a solver takes."
+        "within a factor of two or three. > marks the least, where the data decides how long a solver takes."
     )
 
 

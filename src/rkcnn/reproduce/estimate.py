@@ -12,7 +12,7 @@ from rkcnn.data.images import Images
 from rkcnn.data.sets import DataSet, find_set
 from rkcnn.fit.engine import Engine, Graph
 from rkcnn.fit.trainer import Trainer
-from rkcnn.model.cost import cost
+from rkcnn.model.cost import Cost, cost
 from rkcnn.model.create import create_model
 from rkcnn.record.run import Run
 from rkcnn.reproduce.worker import Slot
@@ -23,12 +23,12 @@ from rkcnn.run.side_by_side import MOST_AT_ONCE
 TIMED_STEPS = 4
 
 
-def count_flops(spec: str, data: DataSet) -> int:
-    """Return 2 x MAC of a network's forward pass for one image; the least where the data decides how many."""
+def count_cost(spec: str, data: DataSet) -> Cost:
+    """Return what a network costs for one image of a data set."""
     height, width, channels = data.shape
     with torch.device("meta"):
         network = create_model(spec, len(data.classes), channels)
-    return cost(network, (height, width)).flops
+    return cost(network, (height, width))
 
 
 def training_flops(run: Run, flops: int) -> float:
