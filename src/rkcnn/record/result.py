@@ -49,6 +49,7 @@ _DATA_FIELDS: Kinds = {
     "classes": list,
     "own": dict,
     "constant_error": _NUMBER_OR_NONE,
+    "init_from": str,
 }
 _MACHINE_FIELDS: Kinds = {
     **dict.fromkeys(("system", "processor", "gpu"), _TEXT_OR_NONE),
@@ -89,7 +90,7 @@ class Result:
     unconverged: float | None  # share of solves that did not converge
     engine: str  # that really ran: eager, compile, graph or fused
     engine_note: str  # why it was not a faster one; empty where there is nothing to say
-    data: dict[str, Any]  # checksums, if they are as published, classes, options of own images, error of one answer
+    data: dict[str, Any]  # checksums, if as published, classes, own images' options, error of one answer, first weights
     versions: dict[str, str]
     machine: dict[str, Any]
     stretches: tuple[Stretch, ...]  # which code computed which epochs; the last one also wrote this result
