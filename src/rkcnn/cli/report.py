@@ -67,15 +67,13 @@ def report(
     for trouble in (*damaged, *find_conflicts(records)):
         print_error(str(trouble))
     tables = _find_tables(table, records, memories, folder, preset, precision)
-    written: list[Path] = []
-    if output is None:
-        found = build_report(tables, records)
-    else:
-        from rkcnn.report.files import check_folder, write_files
+    if output is not None:
+        from rkcnn.report.files import check_folder, write_files  # with matplotlib
 
         check_folder([results.name for results in tables], output)  # before anything is computed
-        found = build_report(tables, records)
-        written = [*write_files(found, output)]  # before anything is printed: a reader such as `head` may leave
+    found = build_report(tables, records)
+    # before anything is printed: a reader such as `head` may leave
+    written = [*write_files(found, output)] if output is not None else []
     for part in found.tables:
         print(table_text(part))
     for name, claims in found.claims.items():
