@@ -117,6 +117,7 @@ def test_arrays_are_split_as_they_were(tmp_path: Path, arrays: Arrays) -> None:
     test = load_images((x, y), split=0.2)[1]
     found = evaluate(result, (x, y))
     assert (found.images, found.error) == (len(test), result.error)
+    assert result.run.data == f"{test.name}~split-0.2"
     assert evaluate(result, (x, y), split=0.2) == found
     assert evaluate(result, (x, y), split=0.1).images < found.images
     with pytest.raises(InputError, match=rf"`split=0\.5` given, which is not the share .* {LEAK}"):
@@ -141,6 +142,8 @@ def test_exported_weights_know_what_they_were_trained_on(
 ) -> None:
     result, data, _ = grown
     path = export(result, output=tmp_path / "m.safetensors").path
+    record = load(path).result
+    assert record is not None and record.run.data == "folder:photos~size-12~split-0.3"
     found: Metrics = evaluate(path, data)
     assert (found.error, found.images) == (result.error, evaluate(result).images)
     with pytest.raises(InputError, match=LEAK):

@@ -69,15 +69,15 @@ def evaluate(
     from rkcnn.data.progress import Progress
     from rkcnn.record.run import folder_name
     from rkcnn.use.evaluate import read_choice
-    from rkcnn.use.held_out import is_set_of, load_other_images, load_tested_images, load_with_record, was_tested_with
-    from rkcnn.use.load import find_weights
+    from rkcnn.use.held_out import is_set_of, load_other_images, load_tested_images, was_tested_with
+    from rkcnn.use.load import find_weights, load
     from rkcnn.use.pretrained.catalogue import find_pretrained
 
     if with_ and corrupt:
         raise InputError("`with=...` and `corrupt=True` given; give one of the two at a time")
     choices = [read_choice(text) for text in with_ or ()]
     weights, beside = find_weights(run)
-    classifier = load_with_record(run)
+    classifier = load(run)
     result = classifier.result
     progress = Progress(sys.stderr)
     if data is not None:

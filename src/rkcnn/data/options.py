@@ -56,7 +56,7 @@ class OwnOptions:
     """Side of the square, in pixels, that a folder's images are resized and cropped to (32 if not given), or auto: the
     median of their shorter sides, from 16 to 64."""
     split: float | None = None
-    """Share of each class set apart as the test set, where the folder or file has none of its own."""
+    """Share of the images that becomes the test set, where the folder or file has none of its own."""
     skip_bad: bool = False
     """Leave out images that can't be read instead of stopping at the first."""
     max_bytes: int = 4 << 30

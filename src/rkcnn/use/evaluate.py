@@ -20,9 +20,9 @@ from rkcnn.evaluation.metrics import Metrics, Predictor, measure
 from rkcnn.model.fused import FusedNetwork
 from rkcnn.run.device import pick_device
 from rkcnn.solvers.methods import SOLVERS
-from rkcnn.use.held_out import label_arrays, load_other_images, load_tested_images, load_with_record
+from rkcnn.use.held_out import label_arrays, load_other_images, load_tested_images
 from rkcnn.use.images import Labelled
-from rkcnn.use.load import Classifier
+from rkcnn.use.load import Classifier, load
 from rkcnn.use.other_solver import CountedSolver, SolverChoice, describe_solver, find_ode_periods, solve_by
 from rkcnn.use.train import TrainingResult
 
@@ -61,7 +61,7 @@ def evaluate(
     """
     if isinstance(model, TrainingResult):
         model = model.folder
-    classifier = model if isinstance(model, Classifier) else load_with_record(model)
+    classifier = model if isinstance(model, Classifier) else load(model)
     if corruption is not None and not (isinstance(corruption, tuple | list) and len(corruption) == 2):
         raise InputError(f"`corruption={corruption!r}` given; give a kind and a grade from 1 to 5, as in ('noise', 3)")
     choice = SolverChoice(method, steps, tol)

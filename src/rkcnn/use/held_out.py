@@ -13,25 +13,13 @@ from rkcnn.data.load import load_data_set, load_test_images
 from rkcnn.data.options import BELOW_SHARE, BY_CONTENT_ALONE, OwnOptions, Sources, read_own_options
 from rkcnn.data.own_images import PREFIXES, is_same_place
 from rkcnn.data.progress import Progress
-from rkcnn.data.split import Places, choose_share, place_images
 from rkcnn.error import InputError
-from rkcnn.evaluation.weights import read_record
-from rkcnn.record.result import Result, parse_result
-from rkcnn.use.images import Labelled, label_images, load_images
-from rkcnn.use.load import Classifier, find_weights, load
+from rkcnn.record.result import Result
+from rkcnn.use.images import Labelled, label_images, load_images, place_arrays
+from rkcnn.use.load import Classifier
 
 WOULD_TEST = "images that the network was trained on would be among the test images"
 APART = "put new images into a folder or file of their own, and name that"
-
-
-def load_with_record(path: str | Path) -> Classifier:
-    """Return a trained network as `load` does; where no result lies beside its file, with the record in the file."""
-    classifier = load(path)
-    if classifier.result is not None:
-        return classifier
-    weights, _ = find_weights(Path(path))
-    record = read_record(weights)
-    return classifier if record is None else replace(classifier, result=parse_result(record, weights))
 
 
 def load_tested_images(
@@ -174,7 +162,7 @@ def label_arrays(classifier: Classifier, data: Labelled, split: float | None) ->
         tested = _find_tested_part(result, images)
         if tested is not None and split is None:
             chosen = tested
-        elif tested is not None and not set(_find_places(chosen)) <= set(_find_places(tested)):
+        elif tested is not None and not set(place_arrays(chosen.pixels)) <= set(place_arrays(tested.pixels)):
             raise InputError(
                 f"`split={split}` given, which is not the share that the run was trained with or less, so that "
                 f"{WOULD_TEST}; leave it out"
@@ -183,28 +171,15 @@ def label_arrays(classifier: Classifier, data: Labelled, split: float | None) ->
 
 
 def _find_tested_part(result: Result, images: Images) -> Images | None:
-    """Return the images of arrays (x, y) that the run was tested with, or None if the arrays are not the run's.
-
-    Its record has the number of the test images, from which their share follows: a larger share has more of them.
-    """
-    labels, count, places = images.labels.numpy(), result.data.get("held_out_images", 0), _find_places(images)
-    low, high = 0.0, 1.0
-    for _ in range(50):
-        share = (low + high) / 2
-        try:
-            in_test = torch.from_numpy(choose_share(labels, images.classes, share, images.name, places))
-        except InputError:  # a class has one image alone
-            return None
-        found = int(in_test.sum())
-        if found == count:
-            test = label_images((images.pixels[in_test], images.labels[in_test]), images.classes)
-            return test if was_tested_with(result, test) else None
-        low, high = (share, high) if found < count else (low, share)
-    return None
-
-
-def _find_places(images: Images) -> Places:
-    return place_images(images.pixels.permute(0, 2, 3, 1).numpy())
+    """Return the images of arrays (x, y) that the run was tested with, or None if the arrays are not the run's."""
+    share = _read_recorded(result).get("split")
+    if share is None:
+        return None
+    try:
+        _, test = load_images((images.pixels, images.labels), split=share)
+    except InputError:  # a class has one image alone, so that they can't be the run's
+        return None
+    return test if was_tested_with(result, test) else None
 
 
 def _has_checksums(result: Result, part: str, images: Images) -> bool:

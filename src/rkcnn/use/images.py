@@ -14,11 +14,11 @@ from torch import Tensor
 from rkcnn.data.histogram import mean_and_deviation
 from rkcnn.data.images import Images
 from rkcnn.data.load import load_data_set
-from rkcnn.data.options import OwnOptions
+from rkcnn.data.options import OwnOptions, SplitOptions
 from rkcnn.data.progress import Progress
 from rkcnn.data.read.labelled_pixels import hash_labels
 from rkcnn.data.read.npz import MOST_LABELS
-from rkcnn.data.split import check_split, choose_share, place_images
+from rkcnn.data.split import Places, check_split, divide, place_images
 from rkcnn.error import InputError
 
 Array = np.ndarray[Any, Any] | Tensor
@@ -79,8 +79,7 @@ def load_images(
     if isinstance(first, Images) and isinstance(second, Images):
         _refuse_split(split)
         return first, second
-    pixels, labels = _read_arrays((first, second), "given")
-    return _pair(*_set_apart(pixels, labels, split))
+    return _divide(*_read_arrays((first, second), "given"), split)
 
 
 def check_flags(**given: object) -> None:
@@ -104,16 +103,20 @@ def _refuse_split(split: float | None) -> None:
         raise InputError(f"`split={split}` given with images that have a test set already; leave it out")
 
 
-def _set_apart(
-    pixels: Tensor, labels: Tensor, split: float | None
-) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+def _divide(pixels: Tensor, labels: Tensor, split: float | None) -> tuple[Images, Images]:
     """Divide images into training and test images, as those of an .npz file are divided."""
-    classes = tuple(map(str, range(1 + int(labels.max()))))
     where = "arrays (x, y)"
-    check_split(split, where)  # before the content of every image is hashed
-    places = place_images(pixels.permute(0, 2, 3, 1).numpy())
-    in_test = torch.from_numpy(choose_share(labels.numpy(), classes, split, where, places))
-    return (pixels[~in_test], labels[~in_test]), (pixels[in_test], labels[in_test])
+    own = OwnOptions(split=check_split(split, where))
+    classes = tuple(map(str, range(1 + int(labels.max()))))
+    chosen, rule = divide(labels.numpy(), classes, own, where, lambda: place_arrays(pixels))
+    training, test = _pair(*((pixels[part], labels[part]) for part in (chosen["train"], chosen["test"])))
+    own = SplitOptions(split=own.split, split_rule=rule)
+    return replace(training, own=own), replace(test, own=own)
+
+
+def place_arrays(pixels: Tensor) -> Places:
+    """Return the places of images (N, C, H, W) in a split, by their pixels."""
+    return place_images(pixels.permute(0, 2, 3, 1).numpy())
 
 
 def _pair(training: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor]) -> tuple[Images, Images]:

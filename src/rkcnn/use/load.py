@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from rkcnn.disk import MissingFile
 from rkcnn.error import InputError, shorten
-from rkcnn.evaluation.weights import NetworkDescription, read_weights
+from rkcnn.evaluation.weights import NetworkDescription, read_record, read_weights
 from rkcnn.model.network import period_features
-from rkcnn.record.result import Result, read_result
+from rkcnn.record.result import Result, parse_result, read_result
 from rkcnn.run.settings import TRAINED, check_format
 from rkcnn.run_folder import HUB_WEIGHTS, RESULT, WEIGHTS
 from rkcnn.use.images import check_flags, read_array
@@ -34,7 +34,7 @@ class Classifier:
 
     network: nn.Module  # in evaluation mode; takes normalised images (N, channels, height, width), returns logits
     description: NetworkDescription  # of the network and of the images that it was trained on
-    result: Result | None = None  # the record of the run that trained it, where that lies beside the weights
+    result: Result | None = None  # the record of the run that trained it, beside the weights or in their file
 
     @property
     def name(self) -> str:
@@ -206,6 +206,8 @@ def load(path: str | Path) -> Classifier:
         raise InputError(f"{shorten(str(path))} can't be opened ({error.strerror}); give {TRAINED}") from None
     check_format(weights)
     network, description = read_weights(weights)
+    if result is None and (record := read_record(weights)) is not None:
+        result = parse_result(record, weights)
     if result is not None and result.run.network != description.network:
         raise InputError(f"{weights} holds {description.network}, and the run beside it is of {result.run.network}")
     return Classifier(network, description, result)
