@@ -11,6 +11,7 @@ those in float64 in each layout, which is why training has the first.
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from statistics import median
 from time import process_time
 from typing import NamedTuple
@@ -21,6 +22,7 @@ import rkcnn
 from rkcnn.bench.training_step import make_noise
 from rkcnn.fit.engine import Engine
 from rkcnn.fit.recipe import find_recipe
+from rkcnn.fit.recipe_changes import read_changes
 from rkcnn.fit.trainer import Trainer
 from rkcnn.model.batch_norm import BatchNorm
 
@@ -101,7 +103,7 @@ def measure_batch_norm() -> None:
 def prepare(case: Case, rounds: int, way: Way) -> Engine:
     """Return an engine that has taken its first step, on images of noise, by the recipe `own`."""
     images = make_noise((rounds + 1) * case.batch, case.channels, case.side)
-    recipe = find_recipe("own", {"batch": str(case.batch), "precision": case.precision})
+    recipe = replace(find_recipe("own"), **read_changes({"batch": str(case.batch), "precision": case.precision}))
     network = rkcnn.create_model(case.name, classes=10, channels=case.channels)
     trainer = Trainer(network, images, recipe, 0, torch.device("cpu"))
     trainer.layout = way.layout

@@ -17,7 +17,7 @@ from rkcnn.fit.recipe import find_recipe
 if sys.argv[1] == "kept":
     keep_freed_memory()
 with tempfile.TemporaryDirectory() as out:
-    result = rkcnn.train(recipe=find_recipe("mini", {"epochs": "2"}), device="cpu", out=out, progress=False)
+    result = rkcnn.train(recipe=replace(find_recipe("mini"), epochs=2), device="cpu", out=out, progress=False)
 print(result.images_per_second, result.peak_bytes)
 """
 

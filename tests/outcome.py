@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from rkcnn.fit.recipe import find_recipe
+from rkcnn.fit.recipe_changes import read_changes
 from rkcnn.record.result import Epoch, Result, Stretch
 from rkcnn.record.run import Run
 
 
 def outcome(errors: tuple[float, ...] = (0.5, 0.02, 0.03), **changes: Any) -> Result:
     """A finished run of `mini` with those errors on the held-out images, and anything else changed."""
-    recipe = find_recipe("mini", {"epochs": str(max(1, len(errors)))})
+    recipe = replace(find_recipe("mini"), **read_changes({"epochs": str(max(1, len(errors)))}))
     epochs = tuple(
         Epoch(i, loss=3 * error, training_error=error / 2, lr=recipe.lr_at(i, 0, 1), held_out_error=error)
         for i, error in enumerate(errors)

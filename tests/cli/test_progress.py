@@ -17,6 +17,7 @@ from outcome import outcome
 from rkcnn.cli.progress import BenchProgress, CountProgress, RunProgress
 from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.recipe import find_recipe
+from rkcnn.fit.recipe_changes import read_changes
 from rkcnn.record.run import Run
 from rkcnn.run.job import Job, start_job
 from rkcnn.use.progress import describe_job
@@ -93,7 +94,7 @@ def test_a_closed_stream_is_no_error() -> None:
 
 def job_of(folder: Path, **changes: str) -> Job:
     """70 images: a batch of 64 and one of 6."""
-    recipe = find_recipe("mini", {"epochs": "3", "batch": "64", "drop_last": "off", **changes})
+    recipe = replace(find_recipe("mini"), **read_changes({"epochs": "3", "batch": "64", "drop_last": "off", **changes}))
     images = digits(70)
     run = Run("mnist-mini", "ResNet@k=4", recipe, 0)
     return start_job(run, folder, images, images, torch.device("cpu"), "eager", Ranks())[0]

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -272,7 +273,7 @@ def test_a_terminal_of_80_columns_shows_everything(
         train(
             "ResNet@k=4",
             digits,
-            find_recipe("mini", {"epochs": "20"}),
+            replace(find_recipe("mini"), epochs=20),
             (0, 1)[: 1 + several],
             out=tmp_path,
             observer=shown,

@@ -10,7 +10,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -28,6 +28,7 @@ from rkcnn.data.cache import read_description
 from rkcnn.error import InputError
 from rkcnn.evaluation.weights import read_weights
 from rkcnn.fit.recipe import find_recipe
+from rkcnn.fit.recipe_changes import read_changes
 from rkcnn.model.spec import parse
 from rkcnn.record.bench import read_bench
 from rkcnn.record.memory import read_memory
@@ -184,4 +185,4 @@ def _raise(found: object) -> None:
 
 def _read_change(path: Path) -> None:
     field, _, value = path.read_text(errors="surrogateescape").partition("=")
-    find_recipe("own", {field: value})
+    replace(find_recipe("own"), **read_changes({field: value}))

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from rkcnn.data.options import OwnOptions
 from rkcnn.error import InputError
 from rkcnn.fit.recipe import RECIPES, find_recipe
+from rkcnn.fit.recipe_changes import read_changes
 from rkcnn.record.run import Config, Run, folder_name, name_data, read_config, read_run
 
 
 def run(data: str = "mnist-mini", spec: str = "RKCNN-R-2@k=32", seed: int = 0, **changes: str) -> Run:
-    return Run(data, spec, find_recipe("mini", changes), seed)
+    return Run(data, spec, replace(find_recipe("mini"), **read_changes(changes)), seed)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,9 @@ def test_a_name_that_is_too_long_for_a_folder_ends_with_a_hash() -> None:
     assert folder_name(long) == folder_name(long)
 
 
-CONFIG = Config("ResNet@k=4", "folder:photos", OwnOptions(32, 0.2), 10, find_recipe("mini", {"milestones": "3_5"}), 7)
+CONFIG = Config(
+    "ResNet@k=4", "folder:photos", OwnOptions(32, 0.2), 10, replace(find_recipe("mini"), milestones=(3, 5)), 7
+)
 
 
 def write(folder: Path, **changes: Any) -> Path:

@@ -12,6 +12,7 @@ import pytest
 from outcome import outcome
 from rkcnn.error import InputError
 from rkcnn.fit.recipe import find_recipe
+from rkcnn.fit.recipe_changes import read_changes
 from rkcnn.record.run import Run
 from rkcnn.record.run_state import BEGUN, NEW, BegunRun, find_begun_runs, find_shorter_run, find_state
 
@@ -120,7 +121,7 @@ def test_where_none_can_be_read_that_is_said(tmp_path: Path, content: bytes) -> 
 
 
 def run_of(epochs: int) -> Run:
-    return Run("mnist-mini", "ResNet@k=4", find_recipe("mini", {"epochs": str(epochs)}), 0)
+    return Run("mnist-mini", "ResNet@k=4", replace(find_recipe("mini"), **read_changes({"epochs": str(epochs)})), 0)
 
 
 def put(out: Path, epochs: int, images: str = IMAGES) -> Path:
@@ -147,7 +148,7 @@ def test_the_longest_that_is_shorter(tmp_path: Path) -> None:
     folders = {epochs: put(tmp_path, epochs) for epochs in (2, 5, 9, 12)}
     assert offered(tmp_path) == folders[5]
     assert offered(tmp_path, replace(run_of(9), seed=1)) is None
-    assert offered(tmp_path, replace(run_of(9), recipe=find_recipe("mini", {"epochs": "9", "lr": "1"}))) is None
+    assert offered(tmp_path, replace(run_of(9), recipe=replace(find_recipe("mini"), epochs=9, lr=1.0))) is None
 
 
 @pytest.mark.parametrize("gone", ["*.json", "*.safetensors", "*"])

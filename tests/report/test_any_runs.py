@@ -25,7 +25,7 @@ from rkcnn.report.tables.markdown import table_markdown
 from rkcnn.report.tables.text import table_text
 
 CONTENT = dict.fromkeys(("train_sha256", "train_labels_sha256", "test_sha256", "test_labels_sha256"), "0")
-RECIPE = find_recipe("mini", {"epochs": "3"})
+RECIPE = replace(find_recipe("mini"), epochs=3)
 ERRORS = {"Mine@k=8": (0.10, 0.12, 0.11), "Yours-2@k=8": (0.20, 0.23, 0.21), "ResNet@k=8": (0.14, 0.10, 0.12)}
 """Of families of steps that this package doesn't know, and of one that it knows."""
 
@@ -85,7 +85,7 @@ def test_a_copy_of_a_run_counts_once() -> None:
         ({"data_name": "folder:photos~validation-50"}, "folder:photos and folder:photos~validation-50"),
         ({"test_sha256": "1"}, "folder:photos had other test images in the second run"),
         ({"train_labels_sha256": "1"}, "folder:photos had other labels of the training images in the second run"),
-        ({"recipe": find_recipe("mini", {"epochs": "9"})}, r"their recipes \(mini\) differ in epochs \(3 and 9\)"),
+        ({"recipe": replace(find_recipe("mini"), epochs=9)}, r"their recipes \(mini\) differ in epochs \(3 and 9\)"),
         ({"recipe": find_recipe("smoke")}, r"their recipes \(mini and smoke\) differ in epochs \(3 and 1\), batch"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def test_a_failure_is_said_in_one_line() -> None:
 
 def test_a_run_is_reported_from_beginning_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "REPORT_SECONDS", 0.0)
-    run = Run("mnist-mini", "Identity@k=4", find_recipe("smoke", {"epochs": "2", "max_steps_per_epoch": "3"}), 0)
+    run = Run("mnist-mini", "Identity@k=4", replace(find_recipe("smoke"), epochs=2, max_steps_per_epoch=3), 0)
     reported: list[Event] = []
     for _ in range(2):  # the second time it is found
         result = train_side_by_side(

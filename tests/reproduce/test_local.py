@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from textwrap import indent
 
@@ -18,6 +19,7 @@ from digits import write_digits
 from rkcnn.data.options import Sources
 from rkcnn.disk import lock_folder
 from rkcnn.fit.recipe import find_recipe
+from rkcnn.fit.recipe_changes import read_changes
 from rkcnn.record.result import read_result
 from rkcnn.record.run import Run
 from rkcnn.record.run_state import BEGUN, NEW, find_state
@@ -35,7 +37,9 @@ CHANGES = {"epochs": "4", "batch": "64", "lr": "0.05", "milestones": "2"}
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     data = write_digits(tmp_path_factory.mktemp("data") / "digits.npz")
-    return [Run(data, spec, find_recipe("mini", CHANGES), seed) for seed, spec in enumerate(SPECS)]
+    return [
+        Run(data, spec, replace(find_recipe("mini"), **read_changes(CHANGES)), seed) for seed, spec in enumerate(SPECS)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +151,7 @@ def test_one_that_cannot_be_trained_takes_no_other_down_and_one_that_another_pro
     monkeypatch.setattr(local, "BUSY_PAUSE", 0.0)
     held = runs[0]
     missing = Run("npz:/nowhere/digits.npz", SPECS[0], held.recipe, 0)
-    wild = Run(held.data, SPECS[0], find_recipe("mini", {**CHANGES, "lr": "10000"}), 0)
+    wild = Run(held.data, SPECS[0], replace(find_recipe("mini"), **read_changes({**CHANGES, "lr": "10000"})), 0)
     events = []
     with ExitStack() as other:
         other.enter_context(lock_folder(tmp_path / held.folder))

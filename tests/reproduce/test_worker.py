@@ -32,7 +32,7 @@ def test_an_assignment_is_a_line() -> None:
     assert read_assignment(assignment.to_json()) == assignment
 
 
-RECIPE = find_recipe("smoke", {"max_steps_per_epoch": "2"})
+RECIPE = replace(find_recipe("smoke"), max_steps_per_epoch=2)
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_gpu_that_no_longer_works_ends_the_process(assignment: Assignment, mon
 
 def test_when_its_driver_dies_it_keeps_a_checkpoint_and_leaves(tmp_path: Path) -> None:
     data = write_digits(tmp_path / "digits.npz")
-    recipe = find_recipe("mini", {"epochs": "15000", "batch": "64"})
+    recipe = replace(find_recipe("mini"), epochs=15000, batch=64)
     run = Run(data, "ResNet@k=4", recipe, 0)
     out = tmp_path / "out"
     process = subprocess.Popen(

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -31,6 +32,7 @@ from rkcnn.disk import DiskError
 from rkcnn.error import InputError
 from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.recipe import find_recipe
+from rkcnn.fit.recipe_changes import read_changes
 from rkcnn.record.result import Epoch, Result, Stretch
 from rkcnn.record.run import read_config
 from rkcnn.record.source import Source, current_source, source_hash
@@ -51,7 +53,9 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def go(digits: str, out: Path, **settings: Any) -> Result:
     changes = settings.pop("changes", {})
-    (result,) = train(SPEC, digits, find_recipe("mini", {**CHANGES, **changes}), out=out, **settings)
+    (result,) = train(
+        SPEC, digits, replace(find_recipe("mini"), **read_changes({**CHANGES, **changes})), out=out, **settings
+    )
     return result
 
 
@@ -76,8 +80,10 @@ torch.set_num_threads(1)
 from rkcnn.run.observer import Observer
 from rkcnn.run.train import train
 from rkcnn.run.side_by_side import Stopped
+from dataclasses import replace
 from rkcnn.fit.recipe import find_recipe
-recipe = find_recipe("mini", {CHANGES | dict(changes)!r})
+from rkcnn.fit.recipe_changes import read_changes
+recipe = replace(find_recipe("mini"), **read_changes({CHANGES | dict(changes)!r}))
 class Third(Observer):
     left = 3
     def steps_done(self, jobs):
@@ -164,7 +170,14 @@ def test_a_signal_in_the_last_evaluation_stops_before_the_next_run(digits: str, 
                 os.kill(os.getpid(), signal.SIGTERM)
 
     with pytest.raises(Stopped):
-        train(SPEC, digits, find_recipe("mini", CHANGES), out=tmp_path, seeds=(0, 1), observer=StopAtTheEnd())
+        train(
+            SPEC,
+            digits,
+            replace(find_recipe("mini"), **read_changes(CHANGES)),
+            out=tmp_path,
+            seeds=(0, 1),
+            observer=StopAtTheEnd(),
+        )
     assert [path.parent.name for path in tmp_path.rglob("result.json")] == ["seed-0"]
     assert not list(tmp_path.rglob("seed-1/checkpoint-*")), "it was not begun"
 
@@ -385,7 +398,7 @@ def test_as_many_runs_start_as_every_rank_has_room_for(
 
     monkeypatch.setattr("rkcnn.run.side_by_side._has_room", has_room)
     monkeypatch.setattr(Ranks, "largest", largest)
-    recipe = find_recipe("mini", {**CHANGES, "epochs": "1"})
+    recipe = replace(find_recipe("mini"), **read_changes({**CHANGES, "epochs": "1"}))
     results = train(SPEC, digits, recipe, seeds=(0, 1, 2), out=tmp_path)
     assert [result.machine["together"] for result in results] == [2, 2, 1]
 
@@ -524,7 +537,7 @@ def test_a_loss_that_is_not_finite_is_a_result(digits: str, tmp_path: Path) -> N
 
 
 def test_seeds_are_runs_of_their_own(digits: str, tmp_path: Path) -> None:
-    results = train(SPEC, digits, find_recipe("mini", CHANGES), seeds=(0, 1), out=tmp_path)
+    results = train(SPEC, digits, replace(find_recipe("mini"), **read_changes(CHANGES)), seeds=(0, 1), out=tmp_path)
     assert [result.run.seed for result in results] == [0, 1]
     assert results[0].epochs[-1].loss != results[1].epochs[-1].loss
     assert go(digits, tmp_path / "alone").epochs[-1].loss == results[0].epochs[-1].loss
@@ -570,7 +583,7 @@ def test_mini_reads_real_digits(tmp_path: Path) -> None:
     The whole of `rkcnn train`, 1.30 %, is recorded in results/mnist-mini; it would take a quarter of this suite's time.
     """
     changes = {"epochs": "1", "batch": "16", "milestones": "", "schedule": "triangle", "recompute_norms": "on"}
-    (result,) = train(recipe=find_recipe("mini", changes), out=tmp_path)
+    (result,) = train(recipe=replace(find_recipe("mini"), **read_changes(changes)), out=tmp_path)
     assert result.finished
     assert result.error is not None
     assert result.error <= 0.08

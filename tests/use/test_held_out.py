@@ -143,7 +143,8 @@ def test_exported_weights_know_what_they_were_trained_on(
     result, data, _ = grown
     path = export(result, output=tmp_path / "m.safetensors").path
     record = load(path).result
-    assert record is not None and record.run.data == "folder:photos~size-12~split-0.3"
+    assert record is not None
+    assert record.run.data == "folder:photos~size-12~split-0.3"
     found: Metrics = evaluate(path, data)
     assert (found.error, found.images) == (result.error, evaluate(result).images)
     with pytest.raises(InputError, match=LEAK):

@@ -159,7 +159,8 @@ def describe_error(error: InputError | CycloptsError) -> str:
         name.lstrip("-").replace("-", "_"): name for argument in error.argument_collection for name in argument.names
     }
     if "set" in known:  # of `rkcnn train`
-        from rkcnn.fit.recipe import NAMES_ELSEWHERE, RECIPES
+        from rkcnn.fit.recipe import RECIPES
+        from rkcnn.fit.recipe_changes import NAMES_ELSEWHERE
 
         fields = {name: f"--set {name}=VALUE" for name in vars(RECIPES["own"]) if name != "name"}
         if meant in fields:

@@ -100,7 +100,8 @@ def train(
     json_
         Print the results as a JSON list on standard output, and progress on standard error.
     """
-    from rkcnn.fit.recipe import find_recipe, read_changes
+    from rkcnn.fit.recipe import find_recipe
+    from rkcnn.fit.recipe_changes import read_changes
 
     check_precision(precision)
     plain = {"epochs": epochs, "batch": batch, "lr": lr, "precision": precision, "head_only": head_only or None}

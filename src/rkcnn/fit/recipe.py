@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from math import isfinite
+from numbers import Integral, Real
 from typing import Any
 
 from rkcnn.error import InputError, did_you_mean
@@ -57,6 +57,8 @@ class Recipe:
     initial_weights: str = ""  # first 12 digits of the sha256 of the weight file it starts from; empty: new weights
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            object.__setattr__(self, field.name, convert_value(field.name, getattr(self, field.name)))
         for name, choices in CHOICES.items():
             if (value := getattr(self, name)) not in choices:
                 raise InputError(f"recipe {self.name}: {name}={value} given; it is one of {', '.join(choices)}")
@@ -107,6 +109,28 @@ class Recipe:
         """Return the recipe's name and the fields that differ, as in mini,epochs=2."""
         texts = ("_".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in self.changes().values())
         return ",".join([self.name, *map("=".join, zip(self.changes(), texts, strict=True))])
+
+
+KINDS = {field.name: str(field.type) for field in fields(Recipe)}
+"""The kind of each field's value: str, int, float, bool or tuple[int, ...]."""
+
+
+def convert_value(name: str, value: Any) -> Any:
+    """Return the value of a recipe's field as Python's own number, bool, str or tuple; numbers may be NumPy's.
+
+    Raises InputError if it is of another kind than the field.
+    """
+    kind, number = KINDS[name], isinstance(value, Real) and not isinstance(value, bool)
+    if kind == "int" and number and isinstance(value, Integral):
+        return int(value)
+    if kind == "float" and number:
+        return float(value)
+    if (kind == "bool" and isinstance(value, bool)) or (kind == "str" and isinstance(value, str)):
+        return value
+    if kind.startswith("tuple") and isinstance(value, tuple | list) and all(isinstance(n, Integral) for n in value):
+        return tuple(int(n) for n in value)
+    wanted = {"int": "a whole number", "float": "a number", "bool": "True or False", "str": "text"}
+    raise InputError(f"`{name}={value!r}` given; it must be {wanted.get(kind, 'a tuple of whole numbers')}")
 
 
 def paper_mnist() -> Recipe:
@@ -259,57 +283,8 @@ _OURS = (mini(), fast_mnist(), fast_cifar(), fast_svhn(), best_cifar(), own(), s
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in (*_PAPERS, *_OURS)}
 
 
-def find_recipe(name: str, changes: Mapping[str, str] | None = None) -> Recipe:
-    """Return a named recipe with some of its fields changed, each given as text."""
+def find_recipe(name: str) -> Recipe:
+    """Return the recipe of that name."""
     if name not in RECIPES:
         raise InputError(f"no recipe {name!r}{did_you_mean(name, RECIPES)}; recipes are {', '.join(RECIPES)}")
-    return replace(RECIPES[name], **read_changes(changes or {}))
-
-
-def change_recipe(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
-    """Return a recipe with some fields replaced; milestones move along with the number of epochs unless they are given.
-
-    A milestone after two thirds of the epochs stays after two thirds of them; one that falls on the end is dropped.
-    """
-    changed = replace(recipe, **changes)
-    if changed.epochs == recipe.epochs or "milestones" in changes:
-        return changed
-    moved = sorted({round(milestone * changed.epochs / recipe.epochs) for milestone in recipe.milestones})
-    return replace(changed, milestones=tuple(milestone for milestone in moved if 0 < milestone < changed.epochs))
-
-
-_KINDS = {field.name: str(field.type) for field in fields(Recipe) if field.name != "name"}
-
-
-def read_changes(changes: Mapping[str, str]) -> dict[str, Any]:
-    """Return the values of a recipe's fields that are given as text; raises InputError if a field or value is wrong."""
-    values = {}
-    for field, text in changes.items():
-        if field not in _KINDS:
-            hint = suggest_field(field)
-            raise InputError(f"a recipe has no field {field!r}{hint}; its fields are {', '.join(_KINDS)}")
-        convert, wanted = _CONVERTERS[_KINDS[field]]
-        try:
-            values[field] = convert(text)
-        except (ValueError, KeyError):
-            raise InputError(f"recipe field {field}={text} given; it must be {wanted}") from None
-    return values
-
-
-NAMES_ELSEWHERE = {"learning_rate": "lr", "batch_size": "batch", "wd": "weight_decay", "num_epochs": "epochs"}
-"""What other libraries call some fields of a recipe."""
-
-
-def suggest_field(name: str) -> str:
-    """Return " (did you mean lr?)" for what other libraries call a field, or for a name like it; "" for any other."""
-    meant = NAMES_ELSEWHERE.get(name)
-    return did_you_mean(name, _KINDS) if meant is None else f" (did you mean {meant}?)"
-
-
-_CONVERTERS: dict[str, tuple[Callable[[str], Any], str]] = {
-    "int": (int, "a whole number"),
-    "float": (float, "a number"),
-    "bool": (lambda text: {"on": True, "true": True, "off": False, "false": False}[text.lower()], "on or off"),
-    "str": (str, "text"),
-    "tuple[int, ...]": (lambda text: tuple(int(n) for n in text.split("_") if n), "whole numbers joined by _"),
-}
+    return RECIPES[name]

@@ -8,14 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from rkcnn.data.options import OwnOptions, read_own_options
 from rkcnn.disk import read_file
 from rkcnn.error import InputError
-from rkcnn.fit.recipe import Recipe
+from rkcnn.fit.recipe import KINDS, Recipe
 from rkcnn.json_file import SHORT, Kinds, check_fields, parse_json
 
 LONGEST_NAME = 255  # bytes that the name of a folder has at most
@@ -72,15 +72,11 @@ def read_run(facts: dict[str, Any]) -> Run:
 
 def read_recipe(facts: dict[str, Any]) -> Recipe:
     """Return the recipe with these fields, as JSON has them; raises TypeError or ValueError if it can't be one."""
-    kinds: Kinds = {field.name: _KINDS[str(field.type)] for field in fields(Recipe)}
-    check_fields("recipe", facts, {}, known=set(kinds), optional=kinds)
-    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
-    if not all(type(milestone) is int for milestone in values.get("milestones", ())):
-        raise TypeError("the recipe's milestones are not all whole numbers")
-    return Recipe(**values)
+    check_fields("recipe", facts, {}, known=set(KINDS), optional={name: _TYPES[kind] for name, kind in KINDS.items()})
+    return Recipe(**facts)
 
 
-_KINDS: Kinds = {"int": int, "float": (int, float), "bool": bool, "str": str, "tuple[int, ...]": (list, tuple)}
+_TYPES: Kinds = {"int": int, "float": (int, float), "bool": bool, "str": str, "tuple[int, ...]": list}
 
 
 def name_data(

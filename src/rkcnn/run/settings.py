@@ -18,7 +18,8 @@ from rkcnn.data.sets import SETS
 from rkcnn.disk import open_file
 from rkcnn.error import InputError
 from rkcnn.evaluation.weights import NetworkDescription, read_weights
-from rkcnn.fit.recipe import Recipe, change_recipe, find_recipe, own
+from rkcnn.fit.recipe import Recipe, find_recipe, own
+from rkcnn.fit.recipe_changes import change_recipe
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
 from rkcnn.model.families import find_original

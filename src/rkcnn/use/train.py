@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
@@ -15,7 +15,8 @@ import torch
 from torch import nn
 
 from rkcnn.error import InputError
-from rkcnn.fit.recipe import Recipe, find_recipe, suggest_field
+from rkcnn.fit.recipe import Recipe, convert_value, find_recipe
+from rkcnn.fit.recipe_changes import FIELDS, suggest_field
 from rkcnn.record.result import Result
 from rkcnn.record.run import Run
 from rkcnn.run.advice import advise_labels
@@ -229,29 +230,10 @@ def unchanged_torch(device: str) -> Iterator[None]:
 
 def check_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return values of fields of a recipe as Python's own types; raises InputError if a field or value is wrong."""
-    kinds = {field.name: str(field.type) for field in fields(Recipe) if field.name != "name"}
     for name in changes:
-        if name not in kinds:
+        if name not in FIELDS:
             raise InputError(
                 f"train has no argument and a recipe no field {name!r}{suggest_field(name)}; a recipe's fields are "
-                f"{', '.join(kinds)}"
+                f"{', '.join(FIELDS)}"
             )
-    return {name: _convert(name, kinds[name], value) for name, value in changes.items()}
-
-
-def _convert(name: str, kind: str, value: Any) -> Any:
-    """Return the value as Python's own number, bool, str or tuple; it may be one of NumPy's numbers.
-
-    Raises InputError if it is of another kind than the field.
-    """
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if kind == "int" and whole:
-        return int(value)
-    if kind == "float" and isinstance(value, Real) and not isinstance(value, bool):
-        return float(value)
-    if (kind == "bool" and isinstance(value, bool)) or (kind == "str" and isinstance(value, str)):
-        return value
-    if kind.startswith("tuple") and isinstance(value, (tuple, list)):
-        return tuple(_convert(name, "int", each) for each in value)
-    wanted = {"int": "a whole number", "float": "a number", "bool": "True or False", "str": "text"}
-    raise InputError(f"`{name}={value!r}` given; it must be {wanted.get(kind, 'a tuple of whole numbers')}")
+    return {name: convert_value(name, value) for name, value in changes.items()}

@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from rkcnn.run.side_by_side import Execution
 from rkcnn.run.train import train
 
 SPEC = "RKCNN-R-2@k=4"
-RECIPE = find_recipe("mini", {"epochs": "4", "batch": "64", "drop_last": "off"})  # 28 steps
+RECIPE = replace(find_recipe("mini"), epochs=4, batch=64, drop_last=False)  # 28 steps
 NEVER = 1000.0  # seconds: no checkpoint but the first and the last
 
 

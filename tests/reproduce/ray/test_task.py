@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ from rkcnn.reproduce.ray.transfer import Files
 from rkcnn.run.job import Job
 from rkcnn.run.side_by_side import Execution, train_side_by_side
 
-RUN = Run("mnist-mini", "ResNet@k=4", find_recipe("mini", {"milestones": "2_3"}), 3)
+RUN = Run("mnist-mini", "ResNet@k=4", replace(find_recipe("mini"), milestones=(2, 3)), 3)
 
 
 @pytest.mark.parametrize("store", [None, Path("/shared/runs")])
@@ -51,7 +52,7 @@ def test_images_as_values() -> None:
 
 def test_after_a_damaged_checkpoint_it_sends_what_it_makes(tmp_path: Path) -> None:
     """And not the damaged one again and again, which is named later than all that it makes until there."""
-    run = Run("mnist-mini", "Identity@k=4", find_recipe("smoke", {"max_steps_per_epoch": "4"}), 0)
+    run = Run("mnist-mini", "Identity@k=4", replace(find_recipe("smoke"), max_steps_per_epoch=4), 0)
     task = Task(0, run, "cpu", "eager", 0.0, 1, None)
     execution = Execution(tmp_path, "cpu", "eager", checkpoint_interval=0.0)
     sent: list[Files] = []
