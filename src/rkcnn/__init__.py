@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # what editors and type checkers read; `_HOMES` says the same
     from rkcnn.error import InputError as InputError
     from rkcnn.fit.recipe import Recipe as Recipe
     from rkcnn.model.cost import cost as cost
-    from rkcnn.model.create import register as register
+    from rkcnn.model.register import register as register
     from rkcnn.record.tables import list_models as list_models
     from rkcnn.run.observer import Observer as Observer
     from rkcnn.solvers.solve import solve as solve
@@ -78,7 +78,7 @@ _HOMES = {
     "export": "rkcnn.use.export",
     "load_images": "rkcnn.use.images",
     "solve": "rkcnn.solvers.solve",
-    "register": "rkcnn.model.create",
+    "register": "rkcnn.model.register",
     "TrainingResult": "rkcnn.use.train",
     "RunComparison": "rkcnn.use.compare",
     "Observer": "rkcnn.run.observer",

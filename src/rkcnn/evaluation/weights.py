@@ -178,9 +178,9 @@ def _build(path: Path, description: NetworkDescription, shapes: dict[str, tuple[
     except TooManyParameters as error:
         raise (InputError(f"{path}: {error}") if numbers > read_limit(PARAMETERS) else other) from None
     except InputError as error:
-        known = name.partition("@")[0].partition("-")[0].lower() in map(str.lower, FAMILIES)
-        foreign = "; a family from outside the package must be registered first, from Python (rkcnn.register)"
-        raise InputError(f"{path} holds {name}, which can't be built here: {error}{'' if known else foreign}") from None
+        foreign = "; what is not part of the package must be registered first, from Python (rkcnn.register)"
+        hint = "" if _is_known(name) else foreign
+        raise InputError(f"{path} holds {name}, which can't be built here: {error}{hint}") from None
     if {name: tuple(value.shape) for name, value in network.state_dict().items()} != shapes:
         raise other
     if min(description.size) < network.smallest:
@@ -193,6 +193,13 @@ def _build(path: Path, description: NetworkDescription, shapes: dict[str, tuple[
     except InputError as error:
         raise InputError(f"{path}, with images of {description.size[0]} x {description.size[1]}: {error}") from None
     return network
+
+
+def _is_known(name: str) -> bool:
+    """Whether the family of a network's name, and its numerical method or other variant, are known."""
+    first, *rest = name.partition("@")[0].split("-")
+    family = next((each for known, each in FAMILIES.items() if known.lower() == first.lower()), None)
+    return family is not None and (family.staged or "".join(rest[:1]).lower() in family.variants)
 
 
 def _is_count(value: object, most: int) -> bool:

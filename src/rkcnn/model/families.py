@@ -111,13 +111,18 @@ def _solved_by(method: str) -> Variant:
     return Variant(method, 4 if method == "ab" else 3, least, options=options)
 
 
+def _augment(variant: Variant) -> Variant:
+    return replace(variant, options={**variant.options, "p": 1})
+
+
 _ANY_SOLVER = {"": _solved_by("rk4_38"), **{name: _solved_by(name) for name in SOLVERS}}
 _RUNGE_KUTTA = {name: _ANY_SOLVER[name] for name in METHODS}
 _ADAMS = {name: _ANY_SOLVER[name] for name in ADAMS}
-_AUGMENTED = {name: replace(each, options={**each.options, "p": 1}) for name, each in _ANY_SOLVER.items()}
+_AUGMENTED = {name: _augment(each) for name, each in _ANY_SOLVER.items()}
 _SECOND_ORDER_EULER = replace(
     _ANY_SOLVER["euler"], steps=2, least_steps=(2, "one Euler step changes y by v(0) alone, so f has no effect")
 )
+_SECOND_ORDER = {**_ANY_SOLVER, "euler": _SECOND_ORDER_EULER}
 _TWO_STEPS = Variant(steps=2, least_steps=(2, "a single step is a scaled residual block"))
 _NO_STEPS = Variant(steps=None)
 _CLIQUE = Variant(None, None, least_stages=(2, "Phase II renews each stage from the others"), options={"sweeps": 1})
@@ -143,7 +148,7 @@ FAMILIES: dict[str, Family] = {family.name: family for family in (
     Family("ODENet", about="an Adams method on f(t, y) (Chen et al. 2018)", period="steps.ode:OdeNet",
            title="ODE-Net", variants=_ADAMS, look=Look(BLACK, ">")),
     Family("SONODE", about="second-order neural ODE (Norcliffe et al. 2020)", period="steps.sonode:Sonode",
-           variants={**_ANY_SOLVER, "euler": _SECOND_ORDER_EULER}, look=Look(OLIVE, "p", 8)),
+           variants=_SECOND_ORDER, look=Look(OLIVE, "p", 8)),
     Family("ANODE", about="augmented neural ODE (Dupont et al. 2019)", period="steps.anode:Anode", variants=_AUGMENTED),
     Family("DenseNet", about="dense block (Huang et al. 2017)", period="steps.dense:DenseNet",
            variants={"": _NO_STEPS}, staged=True, norm="bn", look=Look(WINE, "P", 9)),
@@ -163,6 +168,12 @@ FAMILIES: dict[str, Family] = {family.name: family for family in (
            variants={"": _NO_STEPS}, look=Look(GREY, "*", 11)),
 )}
 # fmt: on
+
+
+def add_variants(method: str) -> None:
+    """Give a Runge–Kutta method that was added later to the families that take any: RKNN, RKNet, SONODE and ANODE."""
+    _RUNGE_KUTTA[method] = _SECOND_ORDER[method] = _solved_by(method)
+    _AUGMENTED[method] = _augment(_solved_by(method))
 
 
 def options_of(family: Family, variant: str, periods: int) -> dict[str, Value]:

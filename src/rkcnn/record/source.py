@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from rkcnn.error import InputError
 from rkcnn.model.families import FAMILIES
+from rkcnn.solvers.methods import BUILT_IN, METHODS
 
 PACKAGE = Path(__file__).parents[1]
 ROOMS = ("solvers", "model", "data", "fit", "evaluation", "run")  # those that can change a number
@@ -76,7 +77,7 @@ EQUIVALENT: tuple[Equivalence, ...] = (
 def is_same_code(one: str, two: str, network: str) -> bool:
     """Whether two hashes are equal, or are listed as equivalent for that network.
 
-    What stands behind a +, the hash of a class from outside the package, must be equal.
+    What stands behind a +, the hash of a class or a method from outside the package, must be equal.
     """
     ours, theirs = (tuple(each.partition("+")[::2]) for each in (one, two))
     return ours == theirs or any(
@@ -88,7 +89,7 @@ def is_same_code(one: str, two: str, network: str) -> bool:
 
 
 def is_current_code(source: str, network: str) -> bool:
-    """Whether a record's hash is that of this code. A class that is not registered in this process is not compared."""
+    """Whether a record's hash is that of this code. What is not registered in this process is not compared."""
     here = training_hash(network)
     return is_same_code(source if "+" in here else source.partition("+")[0], here, network)
 
@@ -96,11 +97,16 @@ def is_current_code(source: str, network: str) -> bool:
 def training_hash(network: str) -> str:
     """Return the hash of the code that trains a network.
 
-    That of a class from outside the package (`rkcnn.register`) follows behind a +.
+    That of a class or of a method from outside the package (`rkcnn.register`) follows behind a +.
     """
-    family = FAMILIES.get(network.partition("@")[0].split("-")[0])
-    foreign = None if family is None or isinstance(family.period, str) else family.period
-    return source_hash() if foreign is None else f"{source_hash()}+{class_hash(foreign)}"
+    name, *rest = network.partition("@")[0].split("-")
+    family, hashes = FAMILIES.get(name), [source_hash()]
+    if family is not None and not isinstance(family.period, str):
+        hashes.append(class_hash(family.period))
+    variant = family.variants.get("".join(rest[:1])) if family else None
+    if variant is not None and variant.solver is not None and variant.solver not in BUILT_IN:
+        hashes.append(hashlib.sha256(repr(METHODS[variant.solver]).encode()).hexdigest()[:16])
+    return "+".join(hashes)
 
 
 def current_source(entry: str = TRAINING_MODULE, network: str = "") -> Source:

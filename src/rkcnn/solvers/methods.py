@@ -125,22 +125,33 @@ lobatto3c = Tableau(
     c=(0.0, 1 / 2, 1.0),
 )
 
-METHODS: dict[str, Tableau] = {
-    method.name: method
-    for method in (
-        *(euler, midpoint, heun, rk4, rk4_38, dopri5, tsit5),
-        *(gauss1, gauss2, gauss3, radau2, radau3, lobatto3c),
-    )
-}
+METHODS: dict[str, Tableau] = {}
+EMBEDDED: list[str] = []  # methods that can choose their steps by a tolerance
+IMPLICIT: list[str] = []
+ADAMS = ("ab", "abm")
+SOLVERS: list[str] = []  # all methods
+
+
+def add_method(method: Tableau) -> None:
+    """Make a Runge–Kutta method known by its name, or replace the one of that name."""
+    for names in (EMBEDDED, IMPLICIT, SOLVERS):
+        if method.name in names:
+            names.remove(method.name)
+    METHODS[method.name] = method
+    SOLVERS.append(method.name)
+    if method.embedded is not None:
+        EMBEDDED.append(method.name)
+    if method.kind != "explicit":
+        IMPLICIT.append(method.name)
+
+
+for _method in (euler, midpoint, heun, rk4, rk4_38, dopri5, tsit5, gauss1, gauss2, gauss3, radau2, radau3, lobatto3c):
+    add_method(_method)
+SOLVERS.extend(ADAMS)
+BUILT_IN = frozenset(SOLVERS)
 
 BASHFORTH = {3: (23 / 12, -16 / 12, 5 / 12), 4: (55 / 24, -59 / 24, 37 / 24, -9 / 24)}
 """Adams–Bashforth: the weights of the slopes, newest first, by the number of slopes."""
 MOULTON = (9 / 24, 19 / 24, -5 / 24, 1 / 24)
 """Adams–Moulton of order 4: the new slope, then three old ones."""
 ADAMS_STARTERS = 2  # steps of the 3/8 rule; the third step has three slopes to use
-
-EMBEDDED = tuple(name for name, method in METHODS.items() if method.embedded is not None)
-IMPLICIT = tuple(name for name, method in METHODS.items() if method.kind != "explicit")
-ADAMS = ("ab", "abm")
-SOLVERS = (*METHODS, *ADAMS)
-"""The names of all methods."""
