@@ -62,6 +62,8 @@ def test_a_file_that_is_no_result(tmp_path: Path, content: bytes) -> None:
     ("path", "value", "says"),
     [
         (("run", "network"), None, "run has no network"),
+        (("run", "network"), "", "run's network has no name"),
+        (("run", "network"), " ", "run's network has no name"),
         (("run", "data"), None, "run has no data"),
         (("run", "seed"), "0", "run's seed is of type str"),
         (("run", "recipe"), [], "run's recipe is of type list"),
@@ -87,6 +89,10 @@ def test_a_file_that_is_no_result(tmp_path: Path, content: bytes) -> None:
         (("error",), True, "result's error is of type bool"),
         (("error_best",), 0.9, "error is 0.03, and 0.9 at best"),
         (("error_best",), -0.1, "error is 0.03, and -0.1 at best"),
+        (("error",), 0.04, "error is 0.04, and that of the last epoch 0.03"),
+        (("error_best",), 0.01, "error is 0.01 at best, and the lowest of an epoch 0.02"),
+        (("epochs", 1, "held_out_error"), 0.01, "error is 0.02 at best, and the lowest of an epoch 0.01"),
+        (("run", "recipe", "epochs"), 4, "run is finished with 3 epochs, and its recipe has 4"),
         (("seconds",), [], "result's seconds is of type list"),
         (("data",), [], "result's data is of type list"),
         (("epochs",), {}, "result's epochs is of type dict"),
@@ -172,6 +178,13 @@ def test_a_record_of_the_most_epochs_can_be_read() -> None:
     assert len(one) > 350
     with pytest.raises(InputError, match="epochs=15001 given; it must be from 1 to 15000"):
         replace(find_recipe("mini"), epochs=15001)
+
+
+def test_a_record_without_epochs_has_nothing_to_contradict(tmp_path: Path) -> None:
+    """As in a weight file, which leaves the epochs out."""
+    made = outcome((), error=0.03, error_best=0.02)
+    (tmp_path / "result.json").write_bytes(made.to_json())
+    assert read_result(tmp_path / "result.json") == made
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

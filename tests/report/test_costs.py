@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,8 +12,8 @@ import pytest
 from footprints import put_memories
 from report.records import put_records, results_of
 from rkcnn.record.tables import TABLES
-from rkcnn.report.costs import Footprint, check_costs, find_footprint, format_footprint, shorten
-from rkcnn.report.paper import cells
+from rkcnn.report.costs import MISPRINTED, Footprint, check_costs, find_footprint, format_footprint, shorten
+from rkcnn.report.paper import MISPRINTS, cells
 
 
 @pytest.mark.parametrize(
@@ -19,6 +22,7 @@ from rkcnn.report.paper import cells
         ("mnist", "ResNet@k=32", (52_234, 8_434_000), ("agrees", "agrees")),
         ("mnist", "ResNet@k=32", (52_240, None), ("differs", "not counted")),
         ("mnist", "DenseNet-2@k=32", (56_266, 8_650_000), ("misprint", "agrees")),
+        ("mnist", "DenseNet-2@k=32", (56_267, 8_650_000), ("differs", "agrees")),  # not the known count either
         ("mnist", "ODENet-abm@k=32", (52_938, 19_490_000), ("agrees", "agrees")),  # printed >19.49
         ("mnist", "RKNet-radau3@k=32", (52_938, None), ("agrees", "-")),
         ("mnist", "Identity@k=32", (33_674, None), ("-", "-")),
@@ -44,6 +48,20 @@ def test_a_misprint_is_shown_beside_what_was_counted(tmp_path: Path) -> None:
     assert (flops.text, flops.remark) == ("8.654 M", "")
     absent, _ = check_costs(seen, seen.rows[0])
     assert (absent.text, absent.remark) == ("34.86 K", "the paper's")
+
+
+def test_the_counts_behind_misprints_are_the_networks(rkcnn_models: dict[tuple[str, str], dict[str, int]]) -> None:
+    assert MISPRINTED.keys() == MISPRINTS.keys()
+    columns = {"params": "params", "params_100": "params_100", "flops": "paper_flops"}
+    for (table, name, column), count in MISPRINTED.items():
+        assert rkcnn_models[table, name][columns[column]] == count
+
+
+@pytest.fixture(scope="module")
+def rkcnn_models() -> dict[tuple[str, str], dict[str, int]]:
+    """What `rkcnn models` counts, by table and network."""
+    listed = subprocess.check_output([sys.executable, "-m", "rkcnn", "models", "--json"])
+    return {(row["table"], row["name"]): row for row in json.loads(listed)}
 
 
 def test_smoke_checks_tables_of_digits_alone(tmp_path: Path) -> None:

@@ -59,10 +59,11 @@ def test_the_page_is_current() -> None:
 def test_what_moves_an_error(tmp_path: Path) -> None:
     put_records(tmp_path, CONTROLLED)
     means = [fmean(values) for values in ERRORS.values()]
-    spread = fmean(stats.tstd(values) ** 2 for values in ERRORS.values()) ** 0.5
+    squares = sum((len(values) - 1) * stats.tvar(values) for values in ERRORS.values())
+    spread = (squares / sum(len(values) - 1 for values in ERRORS.values())) ** 0.5
     row = write_noise(published(tmp_path)).splitlines()[-1]
     assert row == (
-        f"| MNIST, paper-mnist | 0.020 (0.020 to 0.020) | {100 * spread:.3f} | "
+        f"| MNIST, paper-mnist | 0.020 (0.020 to 0.020) | 0 of 24 | {100 * spread:.3f} | "
         f"{100 * (fmean(means) * (1 - fmean(means)) / 10_000) ** 0.5:.3f} | "
         f"{100 * min(means):.3f} to {100 * max(means):.3f} |"
     )
@@ -71,7 +72,7 @@ def test_what_moves_an_error(tmp_path: Path) -> None:
 def test_single_runs_have_no_spread_and_no_tests(tmp_path: Path) -> None:
     put_records(tmp_path, {"ResNet-bottleneck@k=32": (0.002,), "RKCNN-R-2@k=32": (0.006,)})
     report = published(tmp_path)
-    assert "| MNIST, paper-mnist | 0.020 (0.020 to 0.020) | 0.063 | 0.200 to 0.600 |" in write_noise(report)
+    assert "| MNIST, paper-mnist | 0.020 (0.020 to 0.020) | 0 of 2 | 0.063 | 0.200 to 0.600 |" in write_noise(report)
     assert write_order(report).splitlines()[-1].startswith("| MNIST, paper-mnist | 2 | -0.017 (standard error 0.289) |")
     assert "told apart by our runs" not in write_order(report), "nothing could be tested"
 
@@ -85,9 +86,10 @@ def test_the_order_at_best_epochs(tmp_path: Path) -> None:
 
 def test_the_worth_of_a_step(tmp_path: Path) -> None:
     put_records(tmp_path, CONTROLLED, params=52_234)
-    row = write_step(published(tmp_path)).splitlines()[-1]
+    explicit, row = write_step(published(tmp_path)).splitlines()[-2:]
+    assert "| RKCNN-E-2 k=32: 0.388 % (52.23 K) |" in explicit
     assert row.startswith(
-        "| MNIST | Identity@k=32: 0.600 % (52.23 K) | pre-act ResNet: 0.402 % (52.23 K) | RKCNN-R-2 k"
+        "| MNIST | Identity@k=32: 0.600 % (52.23 K, 3 runs) | pre-act ResNet: 0.402 % (52.23 K) | RKCNN-R-2 k"
     )
     test = stats.ttest_ind(ERRORS["ResNet@k=32"], CONTROLLED["Identity@k=32"], equal_var=False)
     low, high = test.confidence_interval()
@@ -107,12 +109,13 @@ def test_pairs_of_similar_size_are_told_apart_after_correction(tmp_path: Path) -
 
 
 def test_explicit_and_refined_of_the_same_width_and_what_is_missing(tmp_path: Path) -> None:
-    odes = {"ODENet-ab@k=32": (0.004,), "ODENet-abm@k=32": (0.0045,), "RKNet-radau3@k=32": (0.004, None)}
+    odes = {"ODENet-ab@k=32": (0.004,), "ODENet-abm@k=32": (0.0045, 0.0045), "RKNet-radau3@k=32": (0.004, None)}
     errors = {**ERRORS, **odes, "RKCNN-I-2@k=32": (0.0035, None), "RKCNN-I-2@k=26": (0.003, 0.0031)}
     put_records(tmp_path, errors, params=2_000)
     text = write_implicit(published(tmp_path))
-    pair = "ODE-Net (4th-order explicit): 0.400 % (2.00 K) | ODE-Net (4th-order implicit): 0.450 % (2.00 K)"
-    assert f"| MNIST, paper-mnist | {pair} | +0.050 (one run each) |" in text
+    explicit = "ODE-Net (4th-order explicit): 0.400 % (2.00 K, 1 run)"
+    implicit = "ODE-Net (4th-order implicit): 0.450 % (2.00 K, 2 runs)"
+    assert f"| MNIST, paper-mnist | {explicit} | {implicit} | +0.050 (no interval) |" in text
     assert "k=26" not in text, "a narrower network is no partner"
     assert text.endswith(
         "\n\nWithout such a pair so far: RK-Net (implicit) on MNIST (1 of 2 runs diverged), RKCNN-I on MNIST (1 of 2 "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from footprints import put_memories
 from report.records import put_records, report_of
+from rkcnn.record.tables import TABLES
 from rkcnn.report.footnotes import NORMS, note_sampling
 
 
@@ -21,7 +23,8 @@ def test_the_error_from_the_draw_of_the_images(tmp_path: Path) -> None:
     put_records(tmp_path, {"ResNet@k=32": (0.0029, 0.0031)})
     part = report_of(tmp_path)
     text = note_sampling(part.results, part.comparisons)
-    assert "an error of 0.30 % has a standard error of ±0.055 points from the draw of the images (95 %: ±0.107)" in text
+    assert "the error of one trained network, 0.30 % on average, has a standard error of ±0.055 points from" in text
+    assert "the draw of the images (95 %: ±0.107). Means over seeds have less of it" in text
     assert text in part.notes
 
 
@@ -30,14 +33,26 @@ def test_the_error_of_a_difference_from_the_draw_of_the_images(tmp_path: Path) -
     two = {"ResNet@k=32": (0.0040, 0.0040), "RKCNN-R-2@k=32": (0.0035, 0.0037)}
     folders = put_records(tmp_path, two)
     se = 100 * sqrt((0.004 * 0.996 + 0.0036 * 0.9964) / 10_000)
-    assert f"two networks it is ±{se:.3f} points, if the two err independently; it is smaller" in notes(tmp_path)
+    assert f"between two of them it is ±{se:.3f} points if the two err independently, and less" in notes(tmp_path)
     predictions = np.zeros(10_000, np.int16)
     for folder in folders:
         predictions[:49] = "ResNet" in str(folder)
         np.save(folder / "predictions.npy", predictions)
     text = notes(tmp_path)
-    assert "For a difference between two networks it is ±0.070 points: sqrt(d)/n for the d = 49 of n images" in text
+    assert "For a difference between two of them it is ±0.070 points: sqrt(d)/n for the d = 49 of n images" in text
     assert text.count("A small difference may reverse on another test set.") == 1
+    put_records(tmp_path, {"DenseNet-2@k=32": (0.0040, 0.0040)})
+    mixed = notes(tmp_path)
+    assert "two of them it is ±0.070 points: sqrt(d)/n for the d = 49 of n images" in mixed
+    assert f"Where predictions were not kept it is ±{se:.3f} points if the two err independently, and less" in mixed
+
+
+def test_runs_of_one_row_that_count_otherwise_are_named(tmp_path: Path) -> None:
+    put_records(tmp_path / "a", {"ResNet@k=32": (0.004,)}, params=52_234)
+    assert "parameters, so they" not in notes(tmp_path)
+    run = replace(TABLES["mnist"].runs("paper", "ResNet@k=32", 1)[0], seed=1)
+    put_records(tmp_path / "b", {"ResNet@k=32": (0.004,)}, params=52_240, run=run)
+    assert "pre-act ResNet: its runs have 52,234 and 52,240 parameters, so they are not of one net" in notes(tmp_path)
 
 
 def test_notes_in_the_records_are_shown(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -90,17 +89,6 @@ def test_an_overridden_recipe_stays_out(tmp_path: Path) -> None:
     record["run"]["recipe"]["lr"] = 0.2
     (at / "result.json").write_text(json.dumps(record))
     assert results_of(tmp_path).empty
-
-
-def test_results_by_other_recipes_are_counted_apart(tmp_path: Path) -> None:
-    put_records(tmp_path)
-    put_records(tmp_path, {"ResNet@k=32": (0.005, 0.006)}, preset="fast")
-    run = TABLES["mnist"].runs("paper", "ResNet@k=32", 1)[0]
-    changed = replace(run, recipe=replace(run.recipe, lr=0.2))
-    put_records(tmp_path / "own", {"ResNet@k=32": (0.005,)}, run=changed)
-    assert results_of(tmp_path).others == {"fast-mnist": 2, "paper-mnist with fields overridden": 1}
-    assert results_of(tmp_path, "mnist", "fast").others == {"paper-mnist": 24 + 1}
-    assert results_of(tmp_path, "cifar10").others == {}
 
 
 def test_all_seeds_count_also_those_beyond_the_tables(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_a_table_what_it_shows_and_what_it_cant(tmp_path: Path) -> None:
         f"{WRITTEN}\n\n# Results\n\nTest errors in percent. Last epoch: mean ± standard deviation over seeds; nothing "
         "in it was chosen on the test set."
     )
-    assert " 24 runs on NVIDIA H200: MNIST by the paper's recipe (160 epochs in fp32), 4 to 5 seeds." in text
+    assert " 24 runs on NVIDIA H200: MNIST by the paper's recipe (160 epochs in fp32), 4 to 5 seeds, 5 of the" in text
     assert "24 runs of 5 of the paper's 18 networks, by the paper's recipe (160 epochs in fp32)." in text
     assert "| pre-act ResNet | 52,234 | 0.33 (0.372 ± 0.031) |" in text
     assert "our means are +0.004 to +0.028 points from the paper's over 5 networks. By Welch's test" in text
@@ -40,7 +40,8 @@ def test_a_table_what_it_shows_and_what_it_cant(tmp_path: Path) -> None:
     ) in text
     assert "![Differences of error from RKCNN-R-2 k=32, with their intervals](results-mnist-paper.svg)" in text
     assert "Not run yet: RKNN (4th-order ERK)" in text
-    assert "| RKCNN-E errs more than -I and -R, everywhere | undecided (2 of 8 comparisons: 1 as claimed, 1" in text
+    assert "| RKCNN-E errs more than -I and -R, everywhere (RKCNN-I and -R have 1.4 times the parameters of" in text
+    assert "of colour images) | undecided (2 of 8 comparisons: 1 as claimed, 1" in text
     assert "1 undecided) | undecided (6 as claimed, 2 undecided) |\n" in text
     assert "\n| 24 | 0 | unknown | 0123456789abcdef | unknown | unknown | NVIDIA H200 | eager |\n" in text
     assert page(tmp_path) == text

@@ -60,6 +60,14 @@ def test_no_interval_without_spread(tmp_path: Path) -> None:
     )
 
 
+def test_without_any_spread_nothing_is_said_of_a_correction(tmp_path: Path) -> None:
+    put_records(tmp_path, {"ResNet@k=32": (0.005,) * 2, "RKCNN-R-2@k=32": (0.004,) * 2})
+    part = report_of(tmp_path)
+    assert part.introduction[0].endswith("errors. No row has any spread, so there is no test over seeds.")
+    assert part.findings[-1].text == "After the last epoch, against RKCNN-R-2 k=32 (0.400 %) (differences in points):"
+    assert "0 comparisons" not in " ".join((*part.introduction, *part.conclusions))
+
+
 def test_how_the_comparisons_were_made(tmp_path: Path) -> None:
     assert report_of(tmp_path).introduction == (
         "No comparison: RKCNN-R-2 k=32 and another row need two finished runs each, none diverged.",

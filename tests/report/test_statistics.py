@@ -18,6 +18,7 @@ from rkcnn.report.statistics import (
     independent_standard_error,
     paired_standard_error,
     permutation_test,
+    pool_deviations,
     t_quantile,
     two_sided_p,
     welch,
@@ -196,3 +197,10 @@ def test_standard_errors_of_a_difference_are_those_of_many_test_sets(shared: flo
     independent = independent_standard_error(0.02, 0.03, images)
     assert paired == pytest.approx(spread, rel=0.03)
     assert independent > 0.97 * spread, "the bound is for networks that share none or few of their mistakes"
+
+
+def test_deviations_are_pooled_by_degrees_of_freedom() -> None:
+    values = [[0.1, 0.4], [0.2, 0.3, 0.25, 0.22, 0.31], [0.5]]
+    squares = sum((x - np.mean(each)) ** 2 for each in values for x in each)
+    assert pool_deviations([Sample.of(each) for each in values]) == pytest.approx((squares / 5) ** 0.5)
+    assert pool_deviations([Sample.of([0.5])]) is None

@@ -160,6 +160,8 @@ def read_progress(run: Any, epochs: Any, stretches: Any) -> tuple[Run, tuple[Epo
         check_fields("epoch", epoch, _EPOCH_FIELDS, known=_names(Epoch), optional=_SOLVER_FIELDS)
     for stretch in stretches:
         check_fields("stretch", stretch, _STRETCH_FIELDS, known=_names(Stretch))
+    if not run["network"].strip():
+        raise ValueError("the run's network has no name")
     found = read_run(run), tuple(Epoch(**epoch) for epoch in epochs), tuple(Stretch(**each) for each in stretches)
     _check_progress(*found[1:])
     return found
@@ -182,6 +184,20 @@ def _check_values(result: Result) -> None:
             raise ValueError(f"the run's {name} is not a number from {low} to {LARGEST:g}")
     if not result.stretches:
         raise ValueError("it has no stretches, which say what code computed it")
+    if result.finished and result.epochs:  # the record in a weight file has none
+        _check_against_epochs(result)
+
+
+def _check_against_epochs(result: Result) -> None:
+    """Raise ValueError unless a finished run has every epoch of its recipe and its errors are those of its epochs."""
+    errors = [epoch.held_out_error for epoch in result.epochs]
+    wanted = result.run.recipe.epochs
+    if len(errors) != wanted:
+        raise ValueError(f"the run is finished with {len(errors)} epochs, and its recipe has {wanted}")
+    if result.error != errors[-1]:
+        raise ValueError(f"the error is {result.error}, and that of the last epoch {errors[-1]}")
+    if result.error_best != min(errors):
+        raise ValueError(f"the error is {result.error_best} at best, and the lowest of an epoch {min(errors)}")
 
 
 def _check_progress(epochs: tuple[Epoch, ...], stretches: tuple[Stretch, ...]) -> None:

@@ -14,15 +14,10 @@ from rkcnn.record.result import Result
 from rkcnn.report.compare import read_classes
 from rkcnn.report.paper import family_of
 from rkcnn.report.results import Records, ResultTable, Row
+from rkcnn.report.same_images import CONTENT, list_other_content
 from rkcnn.run_folder import PREDICTIONS
 
 NAME = "comparison"  # begins the names of the files
-CONTENT = {  # checksums in a record, and what they are of
-    "train_sha256": "training images",
-    "train_labels_sha256": "labels of the training images",
-    "test_sha256": "test images",
-    "test_labels_sha256": "labels of the test images",
-}
 
 
 def arrange_runs(records: Records, reference: str | None = None) -> ResultTable:
@@ -61,10 +56,10 @@ def check_comparable(first: tuple[Path, Result], other: tuple[Path, Result]) -> 
     (folder, result), (other_folder, other_result) = first, other
     one, two = result.run, other_result.run
     both = f"{folder} and {other_folder} can't be compared"
-    known = [name for name in CONTENT if name in result.data and name in other_result.data]
-    differing = [CONTENT[name] for name in known if result.data[name] != other_result.data[name]]
+    all_known = CONTENT.keys() <= result.data.keys() & other_result.data.keys()
+    differing = list_other_content(result.data, other_result.data)
     # Own images may be named by several paths, so where all checksums are known they decide and not the names.
-    renamed = len(known) == len(CONTENT) and not differing and one.validation == two.validation
+    renamed = all_known and not differing and one.validation == two.validation
     if one.data != two.data and not renamed:
         raise InputError(f"{both}: they are on different data, {one.data} and {two.data}; {_REMEDY}")
     if differing:

@@ -153,7 +153,10 @@ def _agree(wrong: NDArray[np.bool_], error: float) -> bool:
 
 
 class ImageSampling(NamedTuple):
-    """The standard error of a difference that comes from the draw of the held-out images, however many seeds ran.
+    """The standard error of a difference between two trained networks that comes from the draw of the held-out images.
+
+    A difference of means over seeds has less: what differs from seed to seed on an image is averaged there. How much
+    less takes the labels and the predictions of every seed, which published results lack.
 
     `disagreeing` counts the images to which seed 0 of the two networks gives different classes, where both kept their
     predictions. Those on which both are wrong change nothing, so sqrt(disagreeing)/n is at least sqrt(b + c)/n. Without

@@ -21,9 +21,9 @@ from rkcnn.report.published import SHOWN, TITLES, choose_headlines, has_step, na
 from rkcnn.report.readme import check_markers, write_between
 from rkcnn.report.report import Report, TableReport
 from rkcnn.report.results import Row, read_records
-from rkcnn.report.sentences import format_difference, join, percent, signed
+from rkcnn.report.sentences import count, format_difference, join, percent, signed
 from rkcnn.report.similar_size import pair_by_size
-from rkcnn.report.statistics import correct_by_holm, is_significant, welch
+from rkcnn.report.statistics import correct_by_holm, is_significant, pool_deviations, welch
 from rkcnn.report.tables.markdown import table_lines
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def write_order(report: Report) -> str:
             shift = signed(fmean(found.differences), part.results.decimals)
             shift += f" (standard error {percent(error, part.results.decimals)})" if error is not None else ""
         counts = (found.same, found.by_paper, found.by_ours, found.agreeing, found.by_both)
-        told = ["-" if count is None else str(count) for count in counts]
+        told = ["-" if number is None else str(number) for number in counts]
         correlation = "-" if found.correlation is None else f"{found.correlation:.2f}"
         rows.append((_name(part), str(found.networks), shift, correlation, str(found.pairs), *told))
     heads = ("data, recipe", "networks", "mean difference from the paper", "rank correlation", "pairs")
@@ -73,17 +73,20 @@ def write_noise(report: Report) -> str:
         found = [row for row in part.results.rows if row.all_finished and has_step(row)]
         digits = part.results.decimals
         gains = [row.last.mean - row.best.mean for row in found if row.last and row.best]
-        spreads = [row.last.std for row in found if row.last and row.last.std is not None]
         means = [row.last.mean for row in found if row.last]
         if not means or part.results.images is None:
             continue
         draw = sampling_error(fmean(means), part.results.images).se
-        spread = percent(sqrt(fmean(value * value for value in spreads)), digits) if spreads else "-"
+        spread = pool_deviations([row.last for row in found if row.last])
+        seed = percent(spread, digits) if spread is not None else "-"
         gained = f"{percent(fmean(gains), digits)} ({percent(min(gains), digits)} to {percent(max(gains), digits)})"
         between = f"{percent(min(means), digits)} to {percent(max(means), digits)}"
-        rows.append((_name(part), gained, spread, percent(draw, digits), between))
-    heads = ("data, recipe", "choosing the best epoch gains", "one seed, standard deviation")
-    return _table((*heads, "test images, standard error", "lowest to highest mean error"), rows)
+        runs = [result for row in found for result in row.results]
+        best = f"{sum(result.error == result.error_best for result in runs)} of {len(runs)}"
+        rows.append((_name(part), gained, best, seed, percent(draw, digits), between))
+    choosing = ("choosing the best epoch gains", "runs that are best after their last epoch")
+    noise = ("one seed, standard deviation", "test images, standard error of one run")
+    return _table(("data, recipe", *choosing, *noise, "lowest to highest mean error"), rows)
 
 
 def write_cost(report: Report) -> str:
@@ -115,7 +118,7 @@ def write_size(report: Report) -> str:
             rows.append((_name(part), *(_say_row(part, each) for each in pair), _subtract(part, *pair)))
             p = welch(pair[0].errors, pair[1].errors).p if _has_spread(*pair) else None
             tested += [(pair, p)] if p is not None else []
-    table = _table(("data, recipe", "RKCNN", "network of similar size", "difference"), rows)
+    table = _table(("data, recipe", "RKCNN", "network of similar size", "the first minus the second"), rows)
     return f"{table}\n\n{_say_apart(tested)}" if tested else table
 
 
@@ -134,16 +137,17 @@ def _say_apart(tested: Sequence[tuple[tuple[Row, Row], float]]) -> str:
 
 
 def write_step(report: Report) -> str:
-    """Return the table of what a step is worth: the network without any, with a residual one, with the reference's."""
+    """Return the table of what a step is worth: no step, a residual one, that of RKCNN-E and that of the reference."""
     rows = []
     for title, part in choose_headlines(report).items():
-        control, residual = (_find(part, name) for name in ("Identity", "ResNet"))
+        control, residual, explicit = (_find(part, name) for name in ("Identity", "ResNet", "RKCNN-E"))
         reference = part.pairs[0].reference if part.pairs else None
         if control and residual and reference:
-            errors = (_say_row(part, row) for row in (control, residual, reference))
-            shares = (_say_share(one, two) for one, two in ((control, residual), (residual, reference)))
-            first, second = _subtract(part, residual, control), _subtract(part, reference, residual)
-            rows.append((title, *errors, *(": ".join(pair) for pair in zip((first, second), shares, strict=True))))
+            for ours in filter(None, (explicit, reference)):
+                errors = (_say_row(part, row) for row in (control, residual, ours))
+                steps = (control, residual), (residual, ours)
+                gains = (f"{_subtract(part, two, one)}: {_say_share(one, two)}" for one, two in steps)
+                rows.append((title, *errors, *gains))
     heads = ("data set", "without any step", "ResNet, y + F(y)", "RKCNN")
     return _table((*heads, "ResNet minus no step", "RKCNN minus ResNet"), rows)
 
@@ -166,7 +170,7 @@ def write_implicit(report: Report) -> str:
                 rows.append((_name(part), *errors, _subtract(part, two, one)))
                 missing.pop((TITLES[part.name], names[1]), None)
     absent = [f"{name} on {title} ({_say_why(report, title, name)})" for title, name in missing]
-    table = _table(("data, recipe", "explicit", "implicit or refined", "difference"), rows)
+    table = _table(("data, recipe", "explicit", "implicit or refined", "the second minus the first"), rows)
     return f"{table}\n\nWithout such a pair so far: {', '.join(absent)}." if absent else table
 
 
@@ -225,18 +229,18 @@ def _find(part: TableReport, name: str) -> Row | None:
 
 
 def _say_row(part: TableReport, row: Row) -> str:
-    """Write pre-act ResNet: 0.420 % (52.23 K)."""
-    size = f" ({shorten(row.params)})" if row.params else ""
-    return f"{row.label}: {percent(fmean(row.errors), part.results.decimals)} %{size}"
+    """Write pre-act ResNet: 0.420 % (52.23 K); with the number of runs if it is not the table's."""
+    planned = part.results.table.seeds if part.results.table else 0
+    runs = count(len(row.errors), "run") if len(row.errors) != planned else ""
+    aside = ", ".join(filter(None, (shorten(row.params) if row.params else "", runs)))
+    return f"{row.label}: {percent(fmean(row.errors), part.results.decimals)} %{f' ({aside})' * bool(aside)}"
 
 
 def _subtract(part: TableReport, row: Row, other: Row) -> str:
     """Write the difference of two networks, with its interval where both have two runs or more."""
     digits = part.results.decimals
     if not _has_spread(row, other):
-        counts = (len(row.errors), len(other.errors))
-        runs = "one run each" if counts == (1, 1) else f"{counts[0]} and {counts[1]} runs"
-        return f"{signed(fmean(row.errors) - fmean(other.errors), digits)} ({runs})"
+        return f"{signed(fmean(row.errors) - fmean(other.errors), digits)} (no interval)"
     value, *interval = format_difference(welch(row.errors, other.errors), digits)
     return f"{value} ({interval[0]})" if interval else value
 

@@ -9,6 +9,7 @@ from rkcnn.evaluation.binomial import sampling_error, wilson
 from rkcnn.evaluation.memory import MIB
 from rkcnn.report.compare import Comparison
 from rkcnn.report.costs import NAMES, CostCheck, is_measured, is_printed
+from rkcnn.report.machines import note_machines
 from rkcnn.report.results import ResultTable
 from rkcnn.report.sentences import percent, say_paper_counts
 
@@ -31,6 +32,7 @@ def list_footnotes(
     """Yield the notes to one table, one to three sentences each; `checks` are the costs of its rows."""
     yield from _note_errors(results)
     yield from note_records(results)
+    yield from note_machines(results)
     if results.others:
         listed = ", ".join(f"{number} by {name}" for name, number in results.others.items())
         yield f"Results of these networks by other recipes are left out: {listed}."
@@ -77,25 +79,33 @@ def note_sampling(results: ResultTable, comparisons: Sequence[Comparison]) -> st
     spread = sampling_error(error, results.images)
     return (
         f"Intervals are over seeds, on the same {results.images:,} {results.held_out} images. Those images are a "
-        f"sample too: an error of {percent(error, 2)} % has a standard error of ±{percent(spread.se, 3)} points from "
-        f"the draw of the images (95 %: ±{percent(spread.half, 3)}), however many seeds there are. "
-        f"{_say_difference_error(comparisons)}A small difference may reverse on another {results.held_out} set."
+        f"sample too: the error of one trained network, {percent(error, 2)} % on average, has a standard error of "
+        f"±{percent(spread.se, 3)} points from the draw of the images (95 %: ±{percent(spread.half, 3)}). "
+        f"{_say_difference_error(comparisons)}Means over seeds have less of it, but with any number of seeds some. A "
+        f"small difference may reverse on another {results.held_out} set."
     )
 
 
 def _say_difference_error(comparisons: Sequence[Comparison]) -> str:
     with_steps = [each for each in comparisons if each.row.family != "Identity"]
     found = [each.sampling for each in with_steps or comparisons if each.sampling]
-    if not found:
-        return ""
-    errors = _span([percent(sampling.se, 3) for sampling in found], "±")
-    images = [sampling.disagreeing for sampling in found if sampling.disagreeing is not None]
+    paired = {each.se: each.disagreeing for each in found if each.disagreeing is not None}
+    unpaired = [each.se for each in found if each.disagreeing is None]
     aside = " (Identity aside)" if 0 < len(with_steps) < len(comparisons) else ""
-    start = f"For a difference between two networks{aside} it is {errors} points"
-    if len(images) < len(found):
-        return f"{start}, if the two err independently; it is smaller if they err on the same images. "
-    judged = _span([str(number) for number in sorted(images)])
-    return f"{start}: sqrt(d)/n for the d = {judged} of n images that seed 0 of the two classifies differently. "
+    sentences = []
+    if paired:
+        errors, images = _span([percent(se, 3) for se in paired], "±"), _span([str(d) for d in paired.values()])
+        sentences.append(
+            f"For a difference between two of them{aside} it is {errors} points: sqrt(d)/n for the d = {images} of n "
+            "images that seed 0 of the two classifies differently. "
+        )
+    if unpaired:
+        errors = _span([percent(se, 3) for se in unpaired], "±")
+        which = "Where predictions were not kept" if paired else f"For a difference between two of them{aside}"
+        sentences.append(
+            f"{which} it is {errors} points if the two err independently, and less if they err on the same images. "
+        )
+    return "".join(sentences)
 
 
 def _span(texts: Sequence[str], sign: str = "") -> str:
@@ -179,7 +189,17 @@ def _say_gaps(results: ResultTable) -> str:
     )
 
 
+def note_disagreements(results: ResultTable) -> Iterator[str]:
+    """Name the rows whose records count different numbers of parameters, which one network can't have."""
+    for row in results.rows:
+        counts = sorted({result.params for result in (*row.results, *row.diverged)})
+        if len(counts) > 1:
+            listed = " and ".join(f"{number:,}" for number in counts)
+            yield f"{row.label}: its runs have {listed} parameters, so they are not of one network."
+
+
 def _note_costs(results: ResultTable, checks: Sequence[tuple[CostCheck, CostCheck]]) -> Iterator[str]:
+    yield from note_disagreements(results)
     for row, found in zip(results.rows, checks, strict=True):
         for check in found:
             if check.state == "misprint":

@@ -26,6 +26,7 @@ PAGE = Path("docs/results.md")  # from where the README lies
 PICTURE = Path("docs/results.svg")
 FOREST = "forest"
 NO_RUNS = "No data set of the paper has runs of two networks or more yet."
+DASH = "A dash: not run yet or, in a column of the paper's, no such number there."
 FEWEST = 2  # networks with results of a table that is shown
 
 SHOWN: dict[str, tuple[str, str]] = {
@@ -117,7 +118,7 @@ def write_readme_part(report: Report) -> str:
     if not headlines:
         return NO_RUNS
     bullets = [*_say_agreements(headlines), *_say_outcomes(headlines), *_say_limits(headlines)]
-    lines = [introduce(headlines), _write_table(headlines), *_list_notes(headlines)]
+    lines = [introduce(headlines), _write_table(headlines), DASH, *_list_notes(headlines)]
     if can_be_drawn(_make_panels(headlines)):
         lines.append(f"![The errors of every run, by network and data set]({PICTURE.as_posix()})")
     lines.append("\n".join(f"- {line}" for line in bullets))
@@ -132,7 +133,8 @@ def introduce(headlines: dict[str, TableReport]) -> str:
     machines = sorted({escape_markdown(result.machine.get("gpu") or "CPUs") for result in ended})
     runs = sum(part.results.runs for part in headlines.values())
     trained = "; ".join(
-        f"{title} by {say_recipe(part.results)}, {_count_seeds(part.results)}" for title, part in headlines.items()
+        f"{title} by {say_recipe(part.results)}, {_count_seeds(part.results)}, {_count_networks(part.results)}"
+        for title, part in headlines.items()
     )
     missing = [title for title in TITLES.values() if title not in headlines]
     absent = f" Not run yet: {join(missing)}." if missing else ""
@@ -155,6 +157,13 @@ def _count_seeds(results: ResultTable) -> str:
     return count(high, "seed") if low == high else f"{low} to {high} seeds"
 
 
+def _count_networks(results: ResultTable) -> str:
+    """Write 16 of the paper's 18 networks so far; Identity, which is not the paper's, doesn't count."""
+    rows = [row for row in results.rows if has_step(row)]
+    ended = sum(bool(row.results or row.diverged) for row in rows)
+    return f"{ended} of the paper's {len(rows)} networks{' so far' * (ended < len(rows))}"
+
+
 def _make_panels(headlines: dict[str, TableReport]) -> list[Panel]:
     return [
         Panel(title, part.results, tuple((name, _find(part, specs)) for name, specs in SHOWN.items()))
@@ -175,7 +184,7 @@ def _write_table(headlines: dict[str, TableReport]) -> str:
     for title, part in headlines.items():
         heads.append(f"{title}, last epoch")
         if part.results.way == "paper":
-            heads.append(f"{title}, best epochs: ours, paper's")
+            heads += [f"{title}, best epochs, ours", f"{title}, best epochs, the paper's"]
     lines = [f"| {' | '.join(heads)} |", f"|---|{'|'.join('--:' for _ in heads[1:])}|"]
     for name, specs in SHOWN.items():
         found = {title: (part, _find(part, specs)) for title, part in headlines.items()}
@@ -199,9 +208,8 @@ def _write_errors(results: ResultTable, row: Row | None) -> Iterator[str]:
         number = f" (n = {row.last.n}{lost})" if row.last.n != seeds or lost else ""
         yield write_sample(row.last, digits).replace("±", " ± ") + number
     if results.way == "paper":
-        ours = percent(row.best.mean, digits) if row and row.best and row.all_finished else "-"
-        theirs = percent(row.printed_mean, digits) if row and row.printed_mean is not None else "-"
-        yield f"{ours}, {theirs}"
+        yield percent(row.best.mean, digits) if row and row.best and row.all_finished else "-"
+        yield percent(row.printed_mean, digits) if row and row.printed_mean is not None else "-"
 
 
 def _list_notes(headlines: dict[str, TableReport]) -> list[str]:
@@ -238,18 +246,19 @@ def _say_outcomes(headlines: dict[str, TableReport]) -> Iterator[str]:
         )
         reference = name_row(part.comparisons[0].reference)
         among = f"of {count(len(part.comparisons), 'network')}, narrower ones included, compared with {reference}"
-        yield f"{title}: {among}, {'; '.join(filter(None, outcomes))}."
+        absent = [name_row(row) for row in part.results.rows if not row.results and not row.diverged]
+        waiting = f" Not run yet: {', '.join(absent)}." if absent else ""
+        yield f"{title}: {among}, {'; '.join(filter(None, outcomes))}.{waiting}"
 
 
 def _say_outcome(part: TableReport, number: int, outcome: str, worse: bool) -> str:
     """Write `2 err more (ResNet, RKNN)`, or `none errs more`."""
     if not number:
         return f"none {outcome.replace('err', 'errs')}"
-    if number == len(part.comparisons):
-        return f"all {outcome}"
     apart = [each for each in part.comparisons if each.separable and (each.difference.value > 0) == worse]
     named = [name_row(each.row) for each in apart]
-    return f"{number} {outcome if number > 1 else outcome.replace('err', 'errs')} ({', '.join(named)})"
+    counted = "all" if number == len(part.comparisons) > 1 else str(number)
+    return f"{counted} {outcome if number > 1 else outcome.replace('err', 'errs')} ({', '.join(named)})"
 
 
 def name_row(row: Row) -> str:
@@ -266,8 +275,9 @@ def _say_limits(headlines: dict[str, TableReport]) -> Iterator[str]:
     known = [f"±{percent(max(found), 2)} points on {title}" for title, found in errors.items() if found]
     if known:
         yield (
-            f"The draw of the test images alone gives the difference of a network (Identity aside) from that RKCNN a "
-            f"standard error of up to {join(known)}, so a small difference may reverse on another test set."
+            "The test images are a sample too. A difference between one run of that RKCNN and one of another network "
+            f"(Identity aside) has a standard error from it of up to {join(known)}; a difference of means over seeds "
+            "has less. A small difference may reverse on another test set."
         )
     norms = [title for title, part in headlines.items() if any(note_norms(part.results))]
     mixed = f"; on {join(norms)} RKCNN, DenseNet and CliqueNet have batch norm and the rest group norm" if norms else ""

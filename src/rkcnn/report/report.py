@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rkcnn.record.result import Result
 from rkcnn.record.run import Run
-from rkcnn.report.claims.claims import JudgedClaim
 from rkcnn.report.claims.judge import judge_claims, speaks_of
+from rkcnn.report.claims.verdict import JudgedClaim
 from rkcnn.report.compare import Comparison, compare
 from rkcnn.report.costs import CostCheck, check_costs
 from rkcnn.report.figures import FIGURES
 from rkcnn.report.footnotes import list_footnotes, list_limits
+from rkcnn.report.machines import describe_machine
 from rkcnn.report.results import Records, ResultTable
 from rkcnn.report.sentences import (
     Statement,
@@ -58,9 +59,7 @@ def find_origins(results: Iterable[Result]) -> list[Origin]:
 
 
 def _origin(result: Result) -> Origin:
-    machine, versions = result.machine, result.versions
-    threads = machine.get("threads", "?")
-    processor = f"{machine.get('processor', 'CPU')}, {threads} thread{'s' * (threads != 1)}"
+    versions = result.versions
     commits, sources = _list_code(result)
     return Origin(
         versions.get("rkcnn", "unknown"),
@@ -68,7 +67,7 @@ def _origin(result: Result) -> Origin:
         sources,
         versions.get("torch", "unknown"),
         versions.get("python", "unknown"),
-        machine.get("gpu") or processor,
+        describe_machine(result),
         result.engine,
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +14,9 @@ from rkcnn.record.memory import Memory
 from rkcnn.record.result import Result, find_results
 from rkcnn.record.run import Run
 from rkcnn.record.tables import PRESETS, PaperTable, Table
+from rkcnn.report.other_recipes import count_others
 from rkcnn.report.paper import PrintedError, family_of, label_of, printed_error, reference_of
+from rkcnn.report.same_images import keep_published_images
 from rkcnn.report.statistics import Sample
 
 CORRECTED = "corrected by hand"  # in notes about the record itself, which has no bearing on its errors
@@ -171,7 +172,10 @@ class ResultTable:
 
 
 def read_records(folder: Path) -> tuple[Records, list[InputError]]:
-    """Read every result below a folder; return them, and an error for each that can't be read."""
+    """Read every result below a folder; return them, and an error for each that can't be read or used.
+
+    A run of a table on other images than the published ones can't be used (`keep_published_images`).
+    """
     if not folder.is_dir():
         raise InputError(f"no folder {folder} here; train a table first (rkcnn reproduce) or name another folder")
     found, unreadable = [], []
@@ -180,7 +184,8 @@ def read_records(folder: Path) -> tuple[Records, list[InputError]]:
             unreadable.append(result)
         else:
             found.append((path.parent, result))
-    return found, unreadable
+    kept, left_out = keep_published_images(found)
+    return kept, [*unreadable, *left_out]
 
 
 def find_conflicts(records: Records) -> Iterator[str]:
@@ -254,22 +259,8 @@ def _arrange(
         table=table,
         preset=preset,
         control=memories.get(table.control),
-        others=_count_others(table, records, recipe, data),
+        others=count_others(table, records, recipe, data),
     )
-
-
-def _count_others(table: Table, records: Records, recipe: Recipe, data: str) -> dict[str, int]:
-    """Count the results of the table's networks by other recipes; one with the table's name has other fields."""
-    found = [result.run for _, result in records if result.run.data == data and result.run.network in table.specs]
-    return dict(Counter(_name_other(run.recipe, recipe) for run in found if run.recipe != recipe))
-
-
-def _name_other(other: Recipe, recipe: Recipe) -> str:
-    if other.name != recipe.name:
-        return other.name
-    if replace(other, precision=recipe.precision) == recipe:
-        return other.describe_precision()
-    return f"{recipe.name} with fields overridden"
 
 
 def _row(table: Table, runs: Sequence[Run], known: Records) -> Row:

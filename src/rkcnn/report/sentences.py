@@ -117,10 +117,13 @@ def introduce_comparisons(results: ResultTable, comparisons: Sequence[Comparison
         chosen = "the RKCNN with the lowest error in the paper, so that our own errors don't choose it"
     else:
         chosen = "where the table starts" if results.table else "the reference"
+    how = (
+        f"Each Welch interval is {100 * LEVEL:.0f} % by itself; p is Welch's, corrected for "
+        f"{count_tested(comparisons)} by Holm's method, and below 0.05 the two networks are separable."
+    )
     yield (
-        f"Each row of two runs or more is compared with {against} ({chosen}) by its last-epoch errors. Each Welch "
-        f"interval is {100 * LEVEL:.0f} % by itself; p is Welch's, corrected for {count_tested(comparisons)} by Holm's "
-        "method, and below 0.05 the two networks are separable."
+        f"Each row of two runs or more is compared with {against} ({chosen}) by its last-epoch errors. "
+        f"{how if any_tested(comparisons) else 'No row has any spread, so there is no test over seeds.'}"
     )
     smallest = min((each.permutation.smallest for each in comparisons if each.permutation), default=0.0)
     corrected = min(1.0, smallest * comparisons[0].among)
@@ -145,6 +148,11 @@ def introduce_comparisons(results: ResultTable, comparisons: Sequence[Comparison
 def count_tested(comparisons: Sequence[Comparison]) -> str:
     """Say how many p-values were corrected together; a difference without an interval has none."""
     return count(comparisons[0].among, "comparison")
+
+
+def any_tested(comparisons: Sequence[Comparison]) -> bool:
+    """Whether any comparison has a p-value; runs without any spread have none."""
+    return any(comparison.p is not None for comparison in comparisons)
 
 
 def note_diverged(results: ResultTable) -> Iterator[str]:
@@ -226,11 +234,13 @@ def _say_comparisons(comparisons: Sequence[Comparison], digits: int, tested: str
     """State the comparisons with one reference."""
     reference = comparisons[0].reference
     assert reference.last is not None  # a reference has two runs or more
-    head = (
-        f"After the last epoch, against {reference.label} ({percent(reference.last.mean, digits)} %), judged by "
-        f"Welch's test after Holm's correction for {tested} (differences in points, with "
-        f"the {100 * LEVEL:.0f} % interval of each by itself):"
-    )
+    start = f"After the last epoch, against {reference.label} ({percent(reference.last.mean, digits)} %)"
+    head = f"{start} (differences in points):"
+    if any_tested(comparisons):
+        head = (
+            f"{start}, judged by Welch's test after Holm's correction for {tested} (differences in points, with "
+            f"the {100 * LEVEL:.0f} % interval of each by itself):"
+        )
     more = [each for each in comparisons if each.separable and each.difference.value > 0]
     less = [each for each in comparisons if each.separable and each.difference.value < 0]
     level = [each for each in comparisons if not each.separable and each.p is not None]

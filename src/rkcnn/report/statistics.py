@@ -33,6 +33,15 @@ class Sample(NamedTuple):
         return cls(fmean(values), stdev(values) if len(values) > 1 else None, len(values), min(values))
 
 
+def pool_deviations(samples: Sequence[Sample]) -> float | None:
+    """Return the standard deviation of one run over several networks: sqrt(sum of (n - 1) s² / sum of (n - 1)).
+
+    None where no sample has two runs or more.
+    """
+    known = [(each.n - 1, each.std) for each in samples if each.std is not None]
+    return sqrt(sum(dof * std * std for dof, std in known) / sum(dof for dof, _ in known)) if known else None
+
+
 class Difference(NamedTuple):
     """mean(a) - mean(b). Where no interval can be given, it, `dof` and `p` are None and `missing` says why."""
 

@@ -94,6 +94,9 @@ def test_usually_goes_by_the_greater_part() -> None:
     assert judge(claim_of("better", *one_against, usually=True), errors).verdict == "supported"
     backwards = (B, A), (C, A), (B, C)
     assert judge(claim_of("better", *backwards, usually=True), errors).verdict == "contradicted"
+    untested = *pairs, (A, "RKCNN-R-2@k=26"), (B, "RKCNN-R-2@k=26"), (C, "RKCNN-R-2@k=26")
+    half = judge(claim_of("better", *untested, usually=True), errors)
+    assert half.heading == "undecided (3 of 6 comparisons: 3 as claimed)", "more than half of all must be tested so"
     evenly = judge(claim_of("better", (A, B), (C, B), usually=True), errors)
     assert evenly.verdict == "undecided"
     assert evenly.why == "2 tested: 1 as claimed, 1 against"

@@ -75,7 +75,7 @@ def test_the_stripe_is_the_standard_error_of_a_difference(tmp_path: Path) -> Non
         se = 100 * sqrt((first * (1 - first) + second * (1 - second)) / 10_000)
         assert (left, right) == pytest.approx((-se, se), rel=1e-6)
     labels = [text.get_text() for text in axes.figure.legends[0].get_texts()]
-    assert labels[0].startswith("± one standard error of a difference on these test images, 0.08 to 0.09")
+    assert labels[0].startswith("± one standard error of a difference of two runs on these test images, 0.08 to 0.09")
     assert labels[0].endswith("(if the two err independently)")
 
 

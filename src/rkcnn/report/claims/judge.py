@@ -10,7 +10,8 @@ from statistics import fmean
 from rkcnn.data.sets import SETS
 from rkcnn.evaluation.binomial import sampling_error
 from rkcnn.record.tables import TABLES
-from rkcnn.report.claims.claims import CLAIMS, Claim, Finding, JudgedClaim, Key, Pair, Verdict, tally
+from rkcnn.report.claims.claims import CLAIMS, Claim, Key, Pair
+from rkcnn.report.claims.verdict import Finding, JudgedClaim, Verdict, tally
 from rkcnn.report.paper import printed_sample
 from rkcnn.report.results import Records, build_result_table
 from rkcnn.report.statistics import Difference, Sample, correct_by_holm, is_significant, welch_from_samples
@@ -78,12 +79,14 @@ def judge(
                  and its interval lies outside altogether.
       no better: is contradicted when the first separates as better, supported when its interval contains no gain as
                  large as the margin and does not consist of gains alone.
-    The margin is one standard error of an error on the test set, at the mean error of the two: no evidence of a
-    difference isn't evidence of none, so an interval wider than that stays undecided.
+    The margin is one standard error of one run's error on the test set, at the mean error of the two: no evidence of
+    a difference isn't evidence of none, so an interval wider than that stays undecided. It is generous, since another
+    draw of the images changes a difference of means over seeds by less.
 
-    A claim is contradicted when one pair is, supported when all that were tested are, else undecided; one that
-    says "usually" goes by more than half of its pairs. It is not yet tested when no pair was, or not judged where the
-    reason is that runs diverged or have no spread; `heading` and `why` say how many pairs are missing, and which.
+    A claim is contradicted when one pair is, supported when all that were tested are, else undecided; one that says
+    "usually" goes by more than half of all its pairs, tested or not. It is not yet tested when no pair was, or not
+    judged where the reason is that runs diverged or have no spread; `heading` and `why` say how many pairs are missing,
+    and which.
     """
     if claim.kind == "share":
         return judge_share(claim, params)
@@ -102,7 +105,7 @@ def judge(
         verdict: Verdict = "not judged" if known or touched else "not yet tested"
         return JudgedClaim(claim, verdict, left_out, missing=missing)
     findings = tuple(_judge_pair(claim, errors, pair, differences[pair], p) for pair, p in corrected.items())
-    verdict = _combine_verdicts(findings, claim.usually)
+    verdict = _combine_verdicts(findings, len(pairs) if claim.usually else None)
     why = "; ".join(filter(None, (_say_why(claim, findings, verdict), left_out)))
     return JudgedClaim(claim, verdict, why, findings, missing, lost=len(touched))
 
@@ -167,11 +170,12 @@ def _decide(holds: bool, fails: bool) -> Verdict:
     return "supported" if holds else "contradicted" if fails else "undecided"
 
 
-def _combine_verdicts(findings: Sequence[Finding], usually: bool) -> Verdict:
+def _combine_verdicts(findings: Sequence[Finding], usually_of: int | None) -> Verdict:
+    """Return the verdict on a claim; `usually_of` is the number of all pairs, tested or not, if most of them decide."""
     counts = Counter(finding.verdict for finding in findings)
-    if counts["contradicted"] > (len(findings) / 2 if usually else 0):
+    if counts["contradicted"] > (usually_of / 2 if usually_of else 0):
         return "contradicted"
-    if counts["supported"] > len(findings) / 2 if usually else counts["supported"] == len(findings):
+    if counts["supported"] > usually_of / 2 if usually_of else counts["supported"] == len(findings):
         return "supported"
     return "undecided"
 
@@ -186,7 +190,7 @@ def _say_why(claim: Claim, findings: Sequence[Finding], verdict: Verdict) -> str
     """Say how many pairs are so, and give the one that matters most: weakest support, clearest contradiction."""
     counts = f"{len(findings)} tested: {tally(findings)}"
     same = [finding for finding in findings if finding.verdict == verdict]
-    if not same:  # "usually", with some for and some against
+    if not same:  # "usually", without enough for it or against it
         return counts
     against = verdict == "contradicted"
     shown = min(same, key=lambda f: f.p) if against else max(same, key=lambda f: _distance_from_support(claim, f))

@@ -22,9 +22,9 @@ def draw_forest(results: ResultTable, pairs: Sequence[Comparison]) -> Figure | N
     """Draw last-epoch means minus the reference's with Welch's 95 % intervals; None with fewer than three networks.
 
     Without runs of the reference there is nothing to draw, since one chosen by our own errors would look better than it
-    is; rows of which runs diverged are left out. The grey stripe behind a row is one standard error of the difference
-    from the draw of the test images: a difference within it may not outlast another test set, however narrow its
-    interval over the seeds. A hollow marker is the difference of the means that the paper prints.
+    is; rows of which runs diverged are left out. The grey stripe behind a row is one standard error of a difference
+    between two runs from the draw of the test images: a difference within it may not outlast another test set, however
+    narrow its interval over the seeds. A hollow marker is the difference of the means that the paper prints.
     """
     from matplotlib.figure import Figure
 
@@ -68,9 +68,14 @@ def _draw_stripes(axes: Axes, pairs: Sequence[Comparison], held_out: str) -> Non
     errors = [100 * sampling.se for sampling in found.values()]
     low, high = f"{min(errors):.2f}", f"{max(errors):.2f}"
     size = low if low == high else f"{low} to {high}"
-    paired = all(sampling.disagreeing is not None for sampling in found.values())
-    how = "from the images that seed 0 of the two judges differently" if paired else "if the two err independently"
-    label = f"± one standard error of a difference on these {held_out} images, {size}\n({how})"
+    ways = {
+        "from the images that seed 0 of the two judges differently"
+        if sampling.disagreeing is not None
+        else "if the two err independently"
+        for sampling in found.values()
+    }
+    how = ", or ".join(sorted(ways))
+    label = f"± one standard error of a difference of two runs on these {held_out} images, {size}\n({how})"
     for y, sampling in found.items():
         se = 100 * sampling.se
         # edges without a line, so that stripes of equal width look like one

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rkcnn.escape import escape_markdown
-from rkcnn.report.claims.claims import JudgedClaim
 from rkcnn.report.claims.judge import list_verdicts
+from rkcnn.report.claims.verdict import JudgedClaim
 from rkcnn.report.costs import MEMORY_HEADS, NAMES, CostCheck, flops_rule
 from rkcnn.report.report import TableReport
 from rkcnn.report.results import ResultTable

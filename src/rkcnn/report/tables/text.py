@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from rkcnn.escape import escape_text
-from rkcnn.report.claims.claims import JudgedClaim
 from rkcnn.report.claims.judge import list_verdicts
+from rkcnn.report.claims.verdict import JudgedClaim
 from rkcnn.report.costs import CostCheck, footprint_of, format_footprint, is_measured, memory_heading
 from rkcnn.report.report import TableReport
 from rkcnn.report.tables.cells import is_filled
