@@ -1,6 +1,6 @@
 """A time-step of your own, trained beside RKCNN and compared with it.
 
-It is y' = y + g F(y), with a learned g for each channel. Three networks are trained with three seeds each, on 10,000
+It is y_next = y + g F(y), with a learned g for each channel. Three networks are trained with three seeds each, on 10,000
 digits. The comparison has intervals over the seeds and exact tests.
 """
 
@@ -14,7 +14,7 @@ from rkcnn.model.steps.resnet import residual
 
 
 class Gated(Period):
-    """y' = y + g F(y), r times, each time with weights of its own; g is a learned number for each channel."""
+    """y_next = y + g F(y), r times, each time with weights of its own; g is a learned number for each channel."""
 
     def __init__(self, spec, index, layers):
         k, r = spec.k[index], spec.r[index]

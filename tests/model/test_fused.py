@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +15,9 @@ from torch import Tensor
 from model.after_training import build, distance, images
 from rkcnn.error import InputError
 from rkcnn.model import fused
+from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
-from rkcnn.model.fused import BATCHES, choose_engine
+from rkcnn.model.fused import choose_engine
 from rkcnn.use.other_solver import SolverChoice, solve_by
 from zoo import ZOO
 
@@ -74,10 +77,34 @@ def test_batches_are_padded_and_cut(
 @torch.no_grad()
 def test_a_run_of_known_length_compiles_once(compiler: list[Any]) -> None:
     network = build("RKCNN-R-2@k=8", 1)
-    found = network.fused(engine="compile", images=3)
-    for count in (1, 2):
+    found = network.fused(engine="compile", images=9)
+    for count in (4, 1, 4):
         assert distance(found(images(network, count)), network(images(network, count))) < 1e-5
-    assert [shape[0] for shape in compiler] == [BATCHES[-1]]
+    assert [shape[0] for shape in compiler] == [4], "the size of its first batch"
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_whether_compiling_pays_follows_the_size_of_the_images(monkeypatch: pytest.MonkeyPatch, precision: str) -> None:
+    """RKCNN-R-2_2_2 with ODE-Net's stem, the default for images of 48 pixels or more, can't take 32."""
+    monkeypatch.setattr("shutil.which", lambda name: "/c++")
+    monkeypatch.setattr("torch.get_num_threads", lambda: 1)
+    network = build("RKCNN-R-2_2_2@k=8,stem=odenet")
+    assert network.smallest > 32
+    few, enough = (round(share * 60 * 15e9 / cost(network, 64).flops) for share in (0.9, 1.1))
+    assert network.fused(precision, images=few, size=(64, 64)).engine == "eager"
+    assert network.fused(precision, images=enough, size=(64, 64)).engine == "compile"
+    assert network.fused(precision, images=enough).engine == "eager", "at its smallest size it takes less"
+
+
+def test_the_choice_imports_no_compiler() -> None:
+    code = """
+import sys, rkcnn
+found = rkcnn.create_model("RKCNN-R-2@k=8").fused(images=1)
+assert found.engine == "eager"
+sys.exit("torch._dynamo" in sys.modules or "sympy" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_no_images_have_no_logits(compiler: list[Any]) -> None:

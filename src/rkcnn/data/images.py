@@ -25,7 +25,7 @@ class Images:
     Raises InputError if these don't fit together. `pixels` may be memory-mapped.
     """
 
-    name: str  # of the data set, as it was given to `load`
+    name: str  # of the data set, as it was given to `load_images`
     part: str  # train, test, or a part of one: "validation 5000 of train"
     pixels: Tensor  # uint8 (N, C, H, W), the layout batches are made in
     labels: Tensor  # int64 (N,)

@@ -20,7 +20,7 @@ class Column:
 
 @dataclass
 class Diagram:
-    """Time runs from left to right; `phases` name groups of columns, and the last column makes the next state, y'."""
+    """Columns in the order of computation; `phases` name groups of them, and the last makes the next state, y'."""
 
     title: str
     lanes: list[str]

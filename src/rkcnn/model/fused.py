@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from rkcnn.error import InputError
 from rkcnn.model.compiling import NotCompiled, compiling, why_not_compiled
-from rkcnn.model.cost import cost
+from rkcnn.model.cost import default_size
 from rkcnn.model.fast.choose import fuse_stages, separate_stages
 from rkcnn.model.fold import fold_norms
 from rkcnn.model.layout import choose_layout
@@ -40,19 +40,26 @@ class FusedNetwork(nn.Module):
     """
 
     def __init__(
-        self, network: nn.Module, precision: str = "fp32", engine: str = "auto", images: int | None = None
+        self,
+        network: nn.Module,
+        precision: str = "fp32",
+        engine: str = "auto",
+        images: int | None = None,
+        size: tuple[int, int] | None = None,
     ) -> None:
         super().__init__()
         for word, value, known in (("precision", precision, PRECISIONS), ("engine", engine, ENGINES)):
             if value not in known:
                 raise InputError(f"`{word}={value}` given; it is one of {', '.join(known)}")
         self.name, self.channels, self.smallest = network.name, network.channels, network.smallest
-        self.precision, self.wanted, self.images = precision, engine, images
+        self.precision, self.wanted, self.images, self.size = precision, engine, images, size
         self.folded = fold_norms(network)
         if precision == "bf16":
             _round_weights(self.folded)
         self.training = False
-        self.batches = BATCHES if images is None else BATCHES[-1:]  # a run of known length compiles once
+        self.batches: tuple[int, ...] = (
+            BATCHES if images is None else ()
+        )  # a run of known length compiles once, for its first batch
         self._runs: dict[tuple[int, ...], _Compiled] = {}  # by the shape of a batch
         self._choose()
 
@@ -64,6 +71,7 @@ class FusedNetwork(nn.Module):
         with torch.inference_mode(False), torch.no_grad(), _matrix_units(self.precision, self.engine != "eager"):
             if self.engine == "eager" or not len(images):
                 return self._compute(images)
+            self.batches = self.batches or (min(len(images), BATCHES[-1]),)
             answers = [self._run(part).clone() for part in images.split(self.batches[-1])]
             return answers[0] if len(answers) == 1 else torch.cat(answers)
 
@@ -89,7 +97,7 @@ class FusedNetwork(nn.Module):
     def _choose(self) -> None:
         """Choose the engine and the layout for the device that the weights are on."""
         device = next(self.folded.parameters()).device
-        self.engine, self.note = choose_engine(self.folded, device, self.wanted, self.images)
+        self.engine, self.note = choose_engine(self.folded, device, self.wanted, self.images, self.size)
         eager = self.engine == "eager"  # compiled, a group norm is as fast with channels last
         self.layout = choose_layout(self.folded, device) if eager else torch.channels_last
         self.folded.to(memory_format=self.layout)  # type: ignore[call-overload]
@@ -171,8 +179,14 @@ def capture_graph(compute: Compute, batch: Tensor) -> Callable[[], Tensor]:
     return replay
 
 
-def choose_engine(network: nn.Module, device: torch.device, wanted: str, images: int | None) -> tuple[str, str]:
-    """Return the engine for so many images, and why it is not the one that is wanted, if it is not.
+def choose_engine(
+    network: nn.Module,
+    device: torch.device,
+    wanted: str,
+    images: int | None = None,
+    size: tuple[int, int] | None = None,
+) -> tuple[str, str]:
+    """Return the engine for so many images of that size, and why it is not the one that is wanted, if it is not.
 
     `auto` is eager for a network whose solver's steps depend on the data. Otherwise it compiles only if that takes
     less time than it saves on these images, by the FLOPs of the network and rough speeds; without their number, it is
@@ -182,22 +196,52 @@ def choose_engine(network: nn.Module, device: torch.device, wanted: str, images:
     if wanted == "eager" or reason:
         return "eager", "" if wanted in ("auto", "eager") else reason
     fastest = "graph" if device.type == "cuda" else "compile"
-    if wanted == "auto" and not _pays(network, device, images):
+    if wanted == "auto" and not _pays(network, device, images, size):
         return "eager", ""
     if wanted == "graph" and fastest != "graph":
         return "compile", "a CUDA graph needs a GPU"
     return (fastest if wanted == "auto" else wanted), ""
 
 
-def _pays(network: nn.Module, device: torch.device, images: int | None) -> bool:
-    """Whether compiling takes less time than it saves on so many images."""
+def _pays(network: nn.Module, device: torch.device, images: int | None, size: tuple[int, int] | None) -> bool:
+    """Whether compiling takes less time than it saves on so many images of that size."""
     if images is None:
         return device.type == "cuda"
     if device.type not in SPEED:
         return False
     speed = SPEED[device.type] * (torch.get_num_threads() if device.type == "cpu" else 1)
-    seconds = cost(network).flops * images / speed
+    seconds = _count_flops(network, size) * images / speed
     return seconds * SAVED[device.type] > COMPILE_SECONDS[device.type]
+
+
+@torch.no_grad()
+def _count_flops(network: nn.Module, size: tuple[int, int] | None) -> int:
+    """Return the FLOPs of the convolutions and linear layers on one image, which is computed for that.
+
+    `cost` would count more exactly, but without real numbers torch imports its compiler, which takes seconds.
+    """
+    channels, smallest = network.channels, network.smallest
+    assert isinstance(channels, int)
+    assert isinstance(smallest, int)
+    total = 0
+
+    def count(module: nn.Module, _: object, out: Tensor) -> None:
+        nonlocal total
+        assert isinstance(module.weight, Tensor)
+        total += 2 * out.numel() * module.weight[0].numel()
+
+    layers = [module for module in network.modules() if isinstance(module, nn.Conv2d | nn.Linear)]
+    hooks = [layer.register_forward_hook(count) for layer in layers]
+    height, width = size or [max(default_size(channels), smallest)] * 2
+    weight = layers[0].weight
+    image = at_least_float32(torch.zeros(1, channels, height, width, device=weight.device, dtype=weight.dtype))
+    try:
+        with torch.autocast(weight.device.type, torch.bfloat16, enabled=weight.dtype == torch.bfloat16):
+            network(image)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return total
 
 
 def _why_only_eager(network: nn.Module, device: torch.device) -> str:

@@ -41,16 +41,23 @@ class Trajectory:
 class Inferring(nn.Module):
     """A network that can be copied for inference."""
 
-    def fused(self, precision: str = "fp32", *, engine: str = "auto", images: int | None = None) -> FusedNetwork:
+    def fused(
+        self,
+        precision: str = "fp32",
+        *,
+        engine: str = "auto",
+        images: int | None = None,
+        size: tuple[int, int] | None = None,
+    ) -> FusedNetwork:
         """Return a copy for inference alone: batch norms folded into convolutions, in the fastest layout.
 
         `precision` is fp32, tf32 or bf16. `engine` is eager, compile or graph (compiled, as one CUDA graph for each
         size of batch), or auto: the fastest for so many `images` if their number is given, otherwise graph on a GPU
-        and eager on a CPU.
+        and eager on a CPU. `size` is their height and width, if not that of the paper's data.
         """
         from rkcnn.model.fused import FusedNetwork
 
-        return FusedNetwork(self, precision, engine, images)
+        return FusedNetwork(self, precision, engine, images, size)
 
 
 class Network(Inferring):

@@ -31,7 +31,7 @@ def slopes_of(f: Field, t: Time, y: Tensor, h: Time, tableau: Tableau, first: Te
 def explicit(
     f: Field, y: Tensor, tableau: Tableau, steps: int = 1, start: float = 0.0, end: float = 1.0
 ) -> Iterator[SolverStep]:
-    """Take equal steps from start to end; each yields its state and its increments e_i = h b_i z_i."""
+    """Take equal steps from start to end; each yields its state and its increments e_i = h b_i z_i, if b_i is not 0."""
     if tableau.kind != "explicit":
         raise InputError(f"{tableau.name} is {tableau.kind}: its stages must be solved for, by `implicit`")
     y = at_least_float32(y)
@@ -63,13 +63,13 @@ def adaptive(
     reducer: BatchReducer = LOCAL,
     clock: torch.dtype | None = None,
 ) -> Iterator[SolverStep]:
-    """Take steps whose error estimate h sum_i (b_i - embedded_i) z_i stays below tol + tol |y| (root mean square).
+    """Take steps whose error estimate h sum_i (b_i - embedded_i) z_i stays below tol (1 + max(|y|, |y_next|)).
 
-    The whole batch takes the same steps; with `per_image` each image takes its own, so that its result does not
-    depend on the others. Rejected steps count as evaluations. The solve ends exactly at `end`, or before it with
-    converged = False when another step would exceed `max_evaluations`. Gradients flow through the accepted steps;
-    step sizes are constants to them. `clock` is the precision of the time, that of y unless given: over a unit of time
-    float32 is enough.
+    It is the root mean square over all elements that does. The whole batch takes the same steps; with `per_image` each
+    image takes its own, so that its result does not depend on the others. Rejected steps count as evaluations. The
+    solve ends exactly at `end`, or before it with converged = False when another step would exceed `max_evaluations`.
+    Gradients flow through the accepted steps; step sizes are constants to them. `clock` is the precision of the time,
+    that of y unless given: over a unit of time float32 is enough.
     """
     if tableau.embedded is None or not tableau.adapts:
         raise InputError(

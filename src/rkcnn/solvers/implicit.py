@@ -176,7 +176,9 @@ class System:
 
 
 class _Stages(torch.autograd.Function):
-    """Z(y, theta) with dZ = (I - J)^-1 (F_y dy + F_theta dtheta); nothing of the iteration is kept.
+    """Z(y, theta), the solution of Z = F(Z, y, theta); nothing of the iteration is kept.
+
+    Its derivative is dZ = (I - J)^-1 (F_y dy + F_theta dtheta), with the derivatives J, F_y and F_theta of F.
 
     The gradient is that formula at the Z that was found, whether it converged or not. The formula's own solve, where
     it does not converge, gives the vector of least residual: a diverged one would ruin the weights. With

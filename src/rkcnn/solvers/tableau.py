@@ -65,7 +65,7 @@ HIGHEST_ORDER = 10  # that is checked: it has 719 conditions, and the next one 1
 
 @dataclass(frozen=True)
 class Tableau:
-    """z_i = f(t + c_i h, y + h sum_j a_ij z_j),  y_next = y + h sum_i b_i z_i  (Eqs. 3 and 4 of the paper).
+    """z_i = f(t + c_i h, y + h sum_j a_ij z_j),  y_next = y + h sum_i b_i z_i  (Eqs. 3 and 2 of the paper).
 
     Raises InputError unless c_i = sum_j a_ij and every order condition up to `order` holds in float64,
     for the embedded weights up to `embedded_order`.

@@ -21,7 +21,7 @@ SHADES = ("#EEF4FA", "#FBF1E8", "#EEF7F2", "#F8EFF5")
 
 
 def to_svg(diagram: Diagram) -> str:
-    """Return the SVG of one time-step: time runs to the right, a box is a computation, a dot a state that it reads."""
+    """Return the SVG of one time-step, from left to right: a box is a computation, a dot a value that it reads."""
     pitch = max(92, *(_box(column.label) + GAP for column in diagram.columns))  # between columns
     height = TOP + LANE * len(diagram.lanes) + 34
     width = max(LEFT + pitch * len(diagram.columns) + 96, 9 * len(diagram.title) + 190, 7 * len(diagram.note) + 32)
@@ -132,8 +132,9 @@ class Drawing:
 def draw(name: str) -> Drawing:
     """Return one time-step of a network as a picture: its stages, and what each of them reads.
 
-    Time runs to the right, a line is a state, and a dot says that the stage above reads it. Raises InputError for
-    published originals that are not made of time-steps.
+    Read it from left to right, in the order of computation. A line is a value, a dot says that the box above reads it,
+    and a triangle is where that box's result begins. A dashed line is read before it is computed, so that it must be
+    solved for. Raises InputError for published originals that are not made of time-steps.
     """
     if not isinstance(name, str):
         raise InputError(f"a name of type {type(name).__name__} given; a network's is text, as in 'RKCNN-I-3@k=32'")

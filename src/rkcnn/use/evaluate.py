@@ -87,7 +87,8 @@ def compute_logits(classifier: Classifier, images: Images, device: str) -> Tenso
 
 def fuse(classifier: Classifier, images: int, device: torch.device) -> FusedNetwork:
     """Return a copy of the network for inference on so many images, on a GPU in the precision of the training."""
-    return FusedNetwork(classifier.network, find_precision(classifier, device), images=images).to(device)
+    precision = find_precision(classifier, device)
+    return FusedNetwork(classifier.network, precision, images=images, size=classifier.size).to(device)
 
 
 def find_precision(classifier: Classifier, device: torch.device) -> str:
@@ -208,10 +209,11 @@ def measure_corrupted(
     """
     total = 1 + len(CORRUPTIONS) * len(GRADES)
     done = 0
+    network = fuse(classifier, total * len(images), pick_device(device))
 
     def find_error(shown: Images) -> float:
         nonlocal done
-        answers = compute_logits(classifier, shown, device).argmax(1).cpu()
+        answers = make_predictor(classifier, shown, device).predictions(network).cpu()
         done += 1
         on_progress(done, total)
         return float((answers != images.labels).double().mean())

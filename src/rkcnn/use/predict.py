@@ -115,7 +115,7 @@ def check_invert(invert: object) -> None:
 
 def fuse_for(classifier: Classifier, pictures: int) -> FusedNetwork:
     """Return the classifier's network for inference on so many pictures, in float32 and on its own device."""
-    return FusedNetwork(classifier.network, images=pictures)
+    return FusedNetwork(classifier.network, images=pictures, size=classifier.size)
 
 
 def _classify(classifier: Classifier, network: FusedNetwork, pictures: Sequence[Picture], top: int) -> list[Prediction]:
