@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -193,8 +193,11 @@ def _shrink(x: Tensor, height: int, width: int) -> Tensor:
 
 
 def _take(count: int, indices: int | Sequence[int] | None) -> list[int]:
-    """Return the indices of periods as timm means them: None is all, a number the last so many, -1 the last one."""
-    wanted = range(count)[-indices:] if isinstance(indices, int) else range(count) if indices is None else indices
+    """Return the indices of periods as timm means them: None is all, a number n the last n of them, from 1 on."""
+    if isinstance(indices, int):
+        wanted: Iterable[int] = range(count - indices, count) if 1 <= indices <= count else ()
+    else:
+        wanted = range(count) if indices is None else indices
     taken = [index + count if index < 0 else index for index in wanted]
     if not taken or not all(0 <= index < count for index in taken):
         raise InputError(f"out_indices={indices!r} given; this network has {count} period{'s' * (count != 1)}")

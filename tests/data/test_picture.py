@@ -117,11 +117,13 @@ def test_the_format_follows_from_the_training_images() -> None:
 
 
 def test_pictures_of_a_folder_and_its_subfolders_are_found_in_order(tmp_path: Path) -> None:
-    for name in ("b/2.PNG", "b/1.jpeg", "a.webp", "notes.txt", ".hidden.png"):
+    for name in ("b/2.PNG", "b/1.jpeg", "a.webp", "notes.txt", ".hidden.png", ".thumbnails/3.png"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    assert find_pictures(tmp_path) == [tmp_path / name for name in ("a.webp", "b/1.jpeg", "b/2.PNG")]
-    assert find_pictures(tmp_path / "notes.txt") == [tmp_path / "notes.txt"]
+    found = find_pictures(tmp_path)
+    assert found.pictures == [tmp_path / name for name in ("a.webp", "b/1.jpeg", "b/2.PNG")]
+    assert found.others == [tmp_path / "notes.txt"]
+    assert find_pictures(tmp_path / "notes.txt").pictures == [tmp_path / "notes.txt"]
 
 
 def test_what_is_no_picture_gets_one_sentence(tmp_path: Path) -> None:

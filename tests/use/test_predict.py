@@ -113,11 +113,12 @@ def test_what_is_no_picture_gets_one_sentence(trained: TrainingResult, tmp_path:
         ),
         (np.zeros((2, 8, 8, 5), np.uint8), "with 1 or 3 channels"),
         (np.zeros((0, 8), np.uint8), "with 1 or 3 channels"),
+        (np.zeros((3, 8, 9), np.uint8), r"three grey ones or one with colours first; give \(3, 1, 8, 9\) or \(1, 3, 8"),
         (tmp_path, "is a folder with no picture"),
         (tmp_path / "none.png", "there is no such file or folder"),
     ):
         with pytest.raises(InputError, match=says):
-            find_sources(given)
+            find_sources(given, 1)
     with pytest.raises(InputError, match="`top=0` given"):
         model.predict(np.zeros((8, 8), np.uint8), top=0)
     buffer = io.BytesIO()

@@ -87,10 +87,23 @@ def evaluate(
     else:
         raise InputError(f"{run} has no result beside it that names its data; say which images, as in `data='mnist'`")
     same = result is not None and is_set_of(result, full_name) and was_tested_with(result, images)
-    folder = None if find_pretrained(run) else weights.parent
+    pretrained = find_pretrained(run)
+    folder = None if pretrained else weights.parent
     if folder is not None and beside is not None and not same:
         folder = folder / OTHER_DATA / folder_name(full_name)
-    task = Evaluation(classifier, images, full_name, same, weights, device, output or folder, output is not None, json_)
+    trained = result.run.recipe.precision if result else "fp32"
+    task = Evaluation(
+        classifier,
+        images,
+        full_name,
+        same,
+        pretrained.storage.weights if pretrained else trained,
+        weights,
+        device,
+        output or folder,
+        output is not None,
+        json_,
+    )
     if choices:
         report_solvers(task, choices)
     elif corrupt:
@@ -107,6 +120,7 @@ class Evaluation:
     images: Images
     data: str  # the full name of the images' set
     same: bool  # whether these are the images that the run was tested with
+    precision: str  # in which the network was trained or, if it is less, in which its weights are kept
     weights: Path
     device: str
     folder: Path | None  # for pictures; None: they are not drawn
@@ -158,7 +172,7 @@ def report_metrics(task: Evaluation) -> None:
     task.print_head()
     print_metrics(metrics, images.classes)
     if result is not None and result.error is not None and task.same:
-        agrees = say_agreement(abs(result.error - metrics.error), metrics.images, result.run.recipe.precision)
+        agrees = say_agreement(abs(result.error - metrics.error), metrics.images, task.precision)
         print_line(f"recorded     {100 * result.error:.2f} % when it was trained{agrees}")
     task.print_notes(pictures, notes)
 

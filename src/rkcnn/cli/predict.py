@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,7 +64,7 @@ def predict(
         raise InputError(f"{given}; give files or folders, or - for a file on standard input")
     classifier = load(run)
     classifier.network.to(pick_device(device))
-    sources, bad = find_all(pictures)
+    sources, bad, skipped = find_all(pictures)
     progress = CountProgress(sys.stderr if json_ or not sys.stdout.isatty() else None, "pictures")
     answers: list[Prediction] = []
     width = max((len(escape_text(source.name)) for source in sources), default=0)
@@ -82,7 +80,7 @@ def predict(
     progress.clear()
     if not answers and len(bad) == 1:
         raise InputError(bad[0].reason)
-    for line in (*(each.reason for each in bad), *describe_skipped(pictures)):
+    for line in (*(each.reason for each in bad), *skipped):
         print_error(line)
     if json_ and answers:
         found = {"predictions": [as_dict(answer) for answer in answers], "unreadable": [each._asdict() for each in bad]}
@@ -90,8 +88,8 @@ def predict(
     return 0 if not bad else SOME_FAILED if answers else 2
 
 
-def find_all(names: tuple[str, ...]) -> tuple[list[PictureSource], list[Unreadable]]:
-    """Return the pictures of all files and folders, and what there is no picture in."""
+def find_all(names: tuple[str, ...]) -> tuple[list[PictureSource], list[Unreadable], list[str]]:
+    """Return the pictures of all files and folders, what there is no picture in, and notes on what is left out."""
     from functools import partial
 
     from rkcnn.data.picture import find_pictures, read_bytes, read_endless
@@ -99,6 +97,7 @@ def find_all(names: tuple[str, ...]) -> tuple[list[PictureSource], list[Unreadab
 
     sources: list[PictureSource] = []
     bad: list[Unreadable] = []
+    skipped: list[str] = []
     for name in names:
         try:
             if name == "-":
@@ -106,23 +105,23 @@ def find_all(names: tuple[str, ...]) -> tuple[list[PictureSource], list[Unreadab
                 content = read_endless(stream, name := "standard input")
                 sources.append(PictureSource(name, partial(read_bytes, content)))
                 continue
-            sources += [file_source(path) for path in find_pictures(Path(name))]
+            found = find_pictures(Path(name))
+            sources += [file_source(path) for path in found.pictures]
+            if found.others:
+                skipped.append(f"{name}: {describe_skipped(found.others)}")
         except InputError as error:
             bad.append(Unreadable(name, str(error)))
-    return sources, bad
+    return sources, bad, skipped
 
 
-def describe_skipped(names: tuple[str, ...]) -> Iterator[str]:
-    """Yield how many files of each folder are left out because they are no pictures that can be read."""
+def describe_skipped(files: list[Path]) -> str:
+    """Say how many files of a folder are left out because they are no pictures that can be read."""
     from rkcnn.data.read.folder import SUFFIXES
 
-    for name in filter(os.path.isdir, names):
-        files = (path for path in Path(name).rglob("*") if path.name[0] != "." and path.is_file())
-        kinds = Counter(kind for path in files if (kind := path.suffix.lower()) not in SUFFIXES)
-        if number := kinds.total():
-            most = sorted(kinds.items(), key=lambda each: (-each[1], each[0]))[:5]
-            some = ", ".join(f"{count:,} {kind or 'without a suffix'}" for kind, count in most)
-            yield f"{name}: {number:,} file{'s' * (number != 1)} left out ({some}); {', '.join(SUFFIXES)} are read"
+    kinds = Counter(path.suffix.lower() for path in files)
+    most = sorted(kinds.items(), key=lambda each: (-each[1], each[0]))[:5]
+    some = ", ".join(f"{count:,} {kind or 'without a suffix'}" for kind, count in most)
+    return f"{len(files):,} file{'s' * (len(files) != 1)} left out ({some}); {', '.join(SUFFIXES)} are read"
 
 
 def describe(answer: Prediction, width: int, recognised: bool) -> str:

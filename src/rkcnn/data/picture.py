@@ -6,10 +6,10 @@ Dark ink on light paper is recognised, and turned into light ink on black as the
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,22 +174,32 @@ def fit_array(pixels: NDArray[Any], name: str, wanted: PictureFormat, invert: bo
     return fit_picture(image, name, wanted, invert)
 
 
-def find_pictures(path: Path) -> list[Path]:
-    """Return the file, or all pictures in a folder and its subfolders, sorted; InputError if there is none."""
+class Found(NamedTuple):
+    """What there is under a path: pictures by their suffix, and other files."""
+
+    pictures: list[Path]
+    others: list[Path]
+
+
+def find_pictures(path: Path) -> Found:
+    """Return the file as a picture, or the files in a folder and its subfolders, sorted; InputError if it has none.
+
+    Entries whose name begins with a dot are left out, as in training.
+    """
     if not path.is_dir():
         if not path.exists():
             raise InputError(f"{path}: there is no such file or folder")
-        return [path]
-    found = sorted(_walk(path))
-    if not found:
+        return Found([path], [])
+    found = Found([], [])
+    for folder, folders, names in os.walk(path):
+        folders[:] = [name for name in folders if name[0] != "."]
+        for file in (Path(folder, name) for name in names if name[0] != "."):
+            if file.is_file():
+                (found.pictures if file.suffix.lower() in SUFFIXES else found.others).append(file)
+    if not found.pictures:
         raise InputError(f"{path}: is a folder with no picture; put {', '.join(SUFFIXES)} files in")
+    found.pictures.sort()
     return found
-
-
-def _walk(folder: Path) -> Iterator[Path]:
-    for path in folder.rglob("*"):
-        if path.suffix.lower() in SUFFIXES and path.name[0] != "." and path.is_file():
-            yield path
 
 
 def read_bytes(content: bytes, name: str, wanted: PictureFormat, invert: bool | None = None) -> Picture:

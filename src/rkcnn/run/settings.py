@@ -26,7 +26,7 @@ from rkcnn.model.families import find_original
 from rkcnn.model.limits import check_activations
 from rkcnn.model.network import check_images
 from rkcnn.record.run import name_data
-from rkcnn.run_folder import WEIGHTS
+from rkcnn.run_folder import HUB_WEIGHTS, WEIGHTS
 
 DEFAULT_NETWORK = "RKCNN-R-2@k=32"
 FEWEST_IMAGES = 10  # that a network is trained on
@@ -190,8 +190,10 @@ def is_pretrained_name(name: str) -> bool:
 
 
 def find_weight_file(path: Path) -> Path:
-    """Return the weight file of a finished run's folder, or `path` itself if it is a file."""
-    found = path / WEIGHTS if os.path.isdir(path) else path
+    """Return the weight file of a finished run's folder, or of one for a hub, or `path` itself if it is a file."""
+    found = path
+    if os.path.isdir(path):
+        found = path / (HUB_WEIGHTS if os.path.isfile(path / HUB_WEIGHTS) else WEIGHTS)
     if not os.path.isfile(found):  # unlike Path.is_file, it also takes a name that is longer than any file's
         raise InputError(f"{path} holds no trained network; give {TRAINED}")
     check_format(found)

@@ -128,7 +128,7 @@ class Classifier:
 
         check_flags(skip_bad=skip_bad)
         found = []
-        for answer in predict_each(self, find_sources(pictures), top, invert):
+        for answer in predict_each(self, find_sources(pictures, self.channels), top, invert):
             if isinstance(answer, Prediction):
                 found.append(answer)
             elif not skip_bad:
@@ -149,7 +149,7 @@ class Classifier:
         from rkcnn.use.predict import check_invert, find_sources, prepare_pictures
 
         check_invert(invert)
-        return prepare_pictures(self, find_sources(pictures), invert)
+        return prepare_pictures(self, find_sources(pictures, self.channels), invert)
 
     def features(self, images: Tensor | np.ndarray[Any, Any]) -> list[Tensor]:
         """Return the features of each period, of shape (N, channels, height, width), for gradients and other tasks.

@@ -137,25 +137,25 @@ def _stack(pictures: Sequence[Picture]) -> Tensor:
     return torch.from_numpy(np.stack([picture.pixels for picture in pictures])).permute(0, 3, 1, 2).contiguous()
 
 
-def find_sources(pictures: object) -> list[PictureSource]:
-    """Return the pictures in what `Classifier.predict` takes; files are not opened yet.
+def find_sources(pictures: object, channels: int) -> list[PictureSource]:
+    """Return the pictures in what `Classifier.predict` takes, for a network of so many channels.
 
-    Raises InputError for what can't be a picture, and where there is none.
+    Files are not opened yet. Raises InputError for what can't be a picture, and where there is none.
     """
     from PIL.Image import Image
 
     if isinstance(pictures, str) and not pictures:
         raise InputError(f"an empty name given for a picture; give {FORMS}")
     if isinstance(pictures, (str, Path)):
-        return [file_source(path) for path in find_pictures(Path(pictures))]
+        return [file_source(path) for path in find_pictures(Path(pictures)).pictures]
     if isinstance(pictures, bytes):
         return [PictureSource("", partial(read_bytes, pictures))]
     if isinstance(pictures, Image):
         return [PictureSource("", partial(_fit_copy, pictures))]
     if isinstance(pictures, (np.ndarray, Tensor)):
-        return [PictureSource("", partial(fit_array, pixels)) for pixels in _split_array(pictures)]
+        return [PictureSource("", partial(fit_array, pixels)) for pixels in _split_array(pictures, channels)]
     if isinstance(pictures, Iterable):
-        found = [source for picture in pictures for source in find_sources(picture)]
+        found = [source for picture in pictures for source in find_sources(picture, channels)]
         if found:
             return found
         raise InputError(f"no picture given; give {FORMS}")
@@ -171,11 +171,12 @@ def _fit_copy(image: Image, name: str, wanted: PictureFormat, invert: bool | Non
     return fit_picture(image.copy(), name, wanted, invert)
 
 
-def _split_array(array: np.ndarray[Any, Any] | Tensor) -> list[np.ndarray[Any, Any]]:
+def _split_array(array: np.ndarray[Any, Any] | Tensor, channels: int) -> list[np.ndarray[Any, Any]]:
     """Return the pictures of an array, uint8 (height, width) or with 1 or 3 channels last.
 
     A tensor has its channels first, and so may an array, if its last length is not 1 or 3. Three lengths without
-    channels are several grey pictures, unless the last is 2 or 4: that is one picture with transparency.
+    channels are several grey pictures, unless the last is 2 or 4: that is one picture with transparency. For a network
+    of grey images, (3, height, width) could be both, and is refused.
     """
     pixels = array.detach().cpu().numpy() if isinstance(array, Tensor) else array
     first, last = (pixels.ndim >= 3 and pixels.shape[axis] in (1, 3) for axis in (-3, -1))
@@ -192,7 +193,13 @@ def _split_array(array: np.ndarray[Any, Any] | Tensor) -> list[np.ndarray[Any, A
             "width, channels), (N, height, width, channels) or (N, channels, height, width) with 1 or 3 channels"
             f"{hint}"
         )
-    if first and (isinstance(array, Tensor) or not last):
+    first = first and (isinstance(array, Tensor) or not last)
+    if first and channels == 1 and pixels.ndim == 3 and pixels.shape[0] == 3:
+        raise InputError(
+            f"pictures of shape {pixels.shape} given, which are three grey ones or one with colours first; give "
+            f"(3, 1, {pixels.shape[1]}, {pixels.shape[2]}) or (1, 3, {pixels.shape[1]}, {pixels.shape[2]})"
+        )
+    if first:
         pixels = np.moveaxis(pixels, -3, -1)
     elif not last and pixels.ndim == 3:
         return list(pixels)
