@@ -113,6 +113,7 @@ def test_the_format_follows_from_the_training_images() -> None:
     assert PictureFormat.of((28, 28), (0.0,), digits) == GREY
     assert PictureFormat.of((28, 28), (0.286,), ("shoe", "coat")) == PictureFormat(28, 28, 1, dark=True)
     assert PictureFormat.of((20, 30), (0.5,), digits) == PictureFormat(20, 30, 1)
+    assert PictureFormat.of((20, 30), (0.0,), digits, brightness=0.8) == PictureFormat(20, 30, 1)
     assert PictureFormat.of((20, 30), (0.0, 0.0, 0.0), digits) == COLOUR
 
 

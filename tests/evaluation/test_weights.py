@@ -6,7 +6,7 @@ import json
 import os
 import resource
 import struct
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -110,10 +110,11 @@ NAN, INF = float("nan"), float("inf")
         ({"std": [0]}, "std is "),
         ({"std": [1e-300]}, r"std is \[1e-300\], and must be a list of finite numbers above 1e-09"),
         ({"more": 1}, "its description needs channels, classes"),
+        ({"brightness": 2}, "brightness is 2, and must be a number from 0 to 1"),
     ],
 )
 def test_a_description_that_cant_be(tmp_path: Path, digits: Images, change: dict[str, object], says: str) -> None:
-    described = json.dumps(asdict(NetworkDescription.of("ResNet@k=4", digits)) | change)
+    described = json.dumps(NetworkDescription.of("ResNet@k=4", digits).as_dict() | change)
     path = write(tmp_path / "w.safetensors", create_model("ResNet@k=4", channels=1), {"rkcnn": described})
     with pytest.raises(InputError, match=says) as refused:
         read_weights(path)

@@ -12,9 +12,11 @@ import torch
 from PIL import Image
 
 from rkcnn.error import InputError
+from rkcnn.use.export import export
+from rkcnn.use.images import load_images
 from rkcnn.use.load import load
 from rkcnn.use.predict import BATCH, Prediction, Unreadable, file_source, find_sources, predict_each
-from rkcnn.use.train import TrainingResult
+from rkcnn.use.train import TrainingResult, train
 from use.conftest import Arrays
 
 
@@ -162,3 +164,18 @@ def test_prepared_pictures_are_what_predict_classifies(trained: TrainingResult, 
     assert (pixels.dtype, pixels.shape) == (torch.uint8, (2, model.channels, *model.size))
     said = [answer.probability for answer in model.predict(tmp_path, top=1)]
     assert model(pixels).double().softmax(1).amax(1).tolist() == said
+
+
+def test_a_network_that_starts_from_light_digits_knows_that_its_pictures_are_dark(tmp_path: Path) -> None:
+    """Its normalisation is that of MNIST, whose mean of 0 stands for a dark background."""
+    training, _ = load_images("mnist-mini")
+    x, y = 255 - training.pixels[:60, 0].numpy(), training.labels[:60].numpy() % 2
+    settings: dict[str, Any] = {"epochs": 1, "batch": 30, "out": tmp_path, "progress": False}
+    result = train(data=(x, y), split=0.2, init_from="RKCNN-R-2@k=32.mnist", **settings)
+    model = load(result.folder)
+    assert model.mean == (0.0,)
+    assert model.description.brightness == pytest.approx(x.mean() / 255, abs=0.02)
+    assert not any(answer.inverted for answer in model.predict(x[:8][..., None]))
+    assert load(export(result, output=tmp_path / "m.safetensors").path).description == model.description
+    again = train(data=(255 - x, y), split=0.2, init_from=result.folder, **settings)
+    assert all(answer.inverted for answer in load(again.folder).predict(x[:8][..., None]))

@@ -36,6 +36,7 @@ class Images:
     pixels_sha256: str  # as (N, H, W, C), of the complete training or test set, also where this is a part of it
     labels_sha256: str  # of the labels as uint8 (int64 above 256 classes)
     own: OwnOptions = OwnOptions()  # noqa: RUF009 (frozen): how a user's own images were read
+    brightness: float | None = None  # mean of pixel / 255 where `mean` is another set's; of grey images alone
 
     def __post_init__(self) -> None:
         where = f"{self.name} ({self.part})"

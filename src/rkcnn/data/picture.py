@@ -120,9 +120,14 @@ class PictureFormat:
     digits: bool = False  # and a digit on paper is cropped and centred as in MNIST
 
     @staticmethod
-    def of(size: tuple[int, int], mean: tuple[float, ...], classes: tuple[str, ...]) -> PictureFormat:
-        """Return the format of a network by its description; a mean of 0 is that of MNIST, which isn't subtracted."""
-        dark = len(mean) == 1 and mean[0] < _DARK
+    def of(
+        size: tuple[int, int], mean: tuple[float, ...], classes: tuple[str, ...], brightness: float | None = None
+    ) -> PictureFormat:
+        """Return the format of a network by its description; a mean of 0 is that of MNIST, which isn't subtracted.
+
+        `brightness` is the mean of the training images, where `mean` is that of another set.
+        """
+        dark = len(mean) == 1 and (mean[0] if brightness is None else brightness) < _DARK
         return PictureFormat(*size, len(mean), dark, dark and classes == DIGITS)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -44,16 +44,22 @@ class NetworkDescription:
     classes: tuple[str, ...]
     mean: tuple[float, ...]  # of pixel / 255, one for each channel
     std: tuple[float, ...]
+    brightness: float | None = None  # the mean of grey training images, where `mean` is that of another set
 
     @staticmethod
     def of(network: str, images: Images) -> NetworkDescription:
         """Return the description of a network that was trained on these images."""
         _, channels, height, width = images.pixels.shape
-        return NetworkDescription(network, channels, (height, width), images.classes, images.mean, images.std)
+        statistics = images.mean, images.std, images.brightness
+        return NetworkDescription(network, channels, (height, width), images.classes, *statistics)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields that say something."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     def as_metadata(self) -> dict[str, str]:
         """Return the description as metadata of a safetensors file."""
-        return {"rkcnn": json.dumps(asdict(self))}
+        return {"rkcnn": json.dumps(self.as_dict())}
 
     def prepare(self, images: Images) -> Images:
         """Return the images with the normalisation that the network was trained with.
@@ -152,12 +158,13 @@ def _parse_description(path: Path, text: str) -> NetworkDescription:
     """Return the description that a file's metadata holds; InputError if it is not one, or if a number can't be."""
     try:
         values: dict[str, Any] = parse_json(text, dict)
-        names = {field.name for field in fields(NetworkDescription)}
-        if values.keys() != names:
+        names = _FIELDS.keys() - {"brightness"}
+        if values.keys() - {"brightness"} != names:
             raise ValueError(f"its description needs {', '.join(sorted(names))}")
-        for name, (fits, wanted) in _FIELDS.items():
-            if not fits(values[name]):
-                raise ValueError(f"{name} is {repr(values[name])[:60]}, and must be {wanted}")
+        for name, value in values.items():
+            fits, wanted = _FIELDS[name]
+            if not fits(value):
+                raise ValueError(f"{name} is {repr(value)[:60]}, and must be {wanted}")
         for name in ("mean", "std"):
             if len(values[name]) != values["channels"]:
                 raise ValueError(f"{name} has {len(values[name])} numbers, and there are {values['channels']} channels")
@@ -225,6 +232,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {  # whether a value of 
     ),
     "mean": (lambda value: _are_numbers(value, -LARGEST_STATISTIC), "a list of finite numbers"),
     "std": (lambda value: _are_numbers(value, LEAST_DEVIATION), f"a list of finite numbers above {LEAST_DEVIATION}"),
+    "brightness": (lambda value: type(value) in (int, float) and 0 <= value <= 1, "a number from 0 to 1"),
 }
 
 

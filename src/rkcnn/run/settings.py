@@ -89,7 +89,8 @@ def choose(settings: Settings, training: Images, test: Images) -> Chosen:
         network = description.network
         recipe = replace(recipe, initial_weights=_checksum(path))
         # as it was trained with, so that its first layers see what they know
-        training, test = (replace(images, mean=description.mean, std=description.std) for images in (training, test))
+        mean, std, brightness = description.mean, description.std, training.mean[0] if len(training.mean) == 1 else None
+        training, test = (replace(images, mean=mean, std=std, brightness=brightness) for images in (training, test))
     elif recipe.initial_weights:
         raise InputError(f"{recipe} starts from trained weights; {NAME_WEIGHTS}")
     elif recipe.head_only:

@@ -7,7 +7,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ def save_pretrained(
 
 def describe(model: Classifier) -> dict[str, Any]:
     """Return what config.json says: what is needed to build and feed the network, also for timm (`rkcnn.timm`)."""
-    facts: dict[str, Any] = {"library": "rkcnn", "version": __version__, **asdict(model.description)}
+    facts: dict[str, Any] = {"library": "rkcnn", "version": __version__, **model.description.as_dict()}
     if not isinstance(model.network, Network):
         return facts
     return {
@@ -65,7 +65,7 @@ def describe(model: Classifier) -> dict[str, Any]:
         "model_args": {"network": model.name},
         "num_classes": len(model.classes),
         "num_features": model.network.classifier.in_features,
-        "pretrained_cfg": configure_timm(model.network.spec, asdict(model.description)),
+        "pretrained_cfg": configure_timm(model.network.spec, model.description.as_dict()),
     }
 
 

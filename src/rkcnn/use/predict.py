@@ -80,7 +80,7 @@ class Unreadable(NamedTuple):
 
 def prepare_pictures(classifier: Classifier, sources: Sequence[PictureSource], invert: bool | None) -> Tensor:
     """Read pictures and return them as the network takes them, uint8 (N, channels, height, width)."""
-    wanted = PictureFormat.of(classifier.size, classifier.mean, classifier.classes)
+    wanted = _find_format(classifier)
     names = [source.name or f"picture {number}" for number, source in enumerate(sources, 1)]
     return _stack([source.read(name, wanted, invert) for source, name in zip(sources, names, strict=True)])
 
@@ -92,7 +92,7 @@ def predict_each(
     if isinstance(top, bool) or not isinstance(top, Integral) or top < 1:
         raise InputError(f"`top={top!r}` given; give the number of classes to name, 1 or more")
     check_invert(invert)
-    wanted = PictureFormat.of(classifier.size, classifier.mean, classifier.classes)
+    wanted = _find_format(classifier)
     network = fuse_for(classifier, len(sources))
     for start in range(0, len(sources), BATCH):
         read: list[Picture | Unreadable] = []
@@ -105,6 +105,11 @@ def predict_each(
         pictures = [each for each in read if isinstance(each, Picture)]
         answers = iter(_classify(classifier, network, pictures, top) if pictures else ())
         yield from (next(answers) if isinstance(each, Picture) else each for each in read)
+
+
+def _find_format(classifier: Classifier) -> PictureFormat:
+    known = classifier.description
+    return PictureFormat.of(known.size, known.mean, known.classes, known.brightness)
 
 
 def check_invert(invert: object) -> None:
