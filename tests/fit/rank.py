@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -25,6 +25,8 @@ from rkcnn.fit.trainer import Trainer
 from rkcnn.model.create import create_model
 from rkcnn.model.steps.ode import OdePeriod
 from rkcnn.record.result import Result
+from rkcnn.run.job import Job
+from rkcnn.run.observer import Observer
 from rkcnn.run.side_by_side import Stopped
 from rkcnn.solvers.solver_step import LOCAL
 
@@ -42,6 +44,7 @@ GRADIENTS = (
 )
 TIGHT = "ODENet-abm@k=4,norm=bn,tol=1e-06"  # with its tol of 1e-3, a rounding may change the number of iterations
 RUNS = ("RKCNN-R-2@k=4", "RKCNN-R-2@k=4,norm=gn", TIGHT, "RKNet-radau3@k=4,norm=bn")
+RESUMED = "ODENet-abm@k=4,tol=0.002,converge=image"  # the images of each rank take evaluations of their own
 
 
 def gradients(spec: str, ranks: Ranks) -> dict[str, Tensor]:
@@ -61,7 +64,12 @@ def gradients(spec: str, ranks: Ranks) -> dict[str, Tensor]:
 
 
 def train(
-    spec: str, out: str | Path, checkpoint_interval: float = 60.0, device: str = "cpu", engine: str = "auto"
+    spec: str,
+    out: str | Path,
+    checkpoint_interval: float = 60.0,
+    device: str = "cpu",
+    engine: str = "auto",
+    observer: Observer | None = None,
 ) -> Result:
     """A run on the first digits, to its end."""
     load = rkcnn.run.train.load_data_set  # type: ignore[attr-defined]
@@ -69,7 +77,13 @@ def train(
     rkcnn.run.train.load_data_set = lambda *_: fixed  # type: ignore[attr-defined]
     try:
         return rkcnn.run.train.train(
-            spec, recipe=RECIPE, device=device, engine=engine, out=out, checkpoint_interval=checkpoint_interval
+            spec,
+            recipe=RECIPE,
+            device=device,
+            engine=engine,
+            out=out,
+            checkpoint_interval=checkpoint_interval,
+            observer=observer,
         )[0]
     finally:
         rkcnn.run.train.load_data_set = load  # type: ignore[attr-defined]
@@ -84,6 +98,21 @@ def compare(out: str) -> None:
         (Path(out) / f"evaluations-{ranks.rank}").write_text(str(evaluations(ranks, agree=True)))
     for spec in RUNS:
         train(spec, out)
+    train(RESUMED, Path(out) / "whole")
+    with suppress(Stopped):
+        train(RESUMED, Path(out) / "resumed", observer=StopInSecondEpoch())
+    train(RESUMED, Path(out) / "resumed")
+
+
+class StopInSecondEpoch(Observer):
+    """Asks the run to stop after its third step, the first of the second epoch."""
+
+    left = 3
+
+    def steps_done(self, jobs: Sequence[Job]) -> None:
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 def interrupt(out: str, spec: str, rank: str, name: str, step: str) -> None:

@@ -14,13 +14,14 @@ import torch
 from fit.bench import trainer
 from rkcnn.error import InputError
 from rkcnn.fit.checkpoint import load_checkpoint, prune, save_checkpoint
+from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.trainer import Trainer
 
 IDENTITY = {"network": "RKCNN-R-2@k=4", "seed": 3}
 
 
-def advanced(steps: int) -> Trainer:
-    run = trainer()
+def advanced(steps: int, spec: str = "RKCNN-R-2@k=4") -> Trainer:
+    run = trainer(spec)
     for _ in range(steps):
         run.learn(*run.prepare())
         run.step += 1
@@ -38,6 +39,30 @@ def test_everything_comes_back(tmp_path: Path) -> None:
     history, note = load_checkpoint(tmp_path, fresh, IDENTITY)
     assert same(run, fresh)
     assert (fresh.epoch, fresh.step, history, note) == (0, 2, {"loss": 0.5}, "")
+
+
+SOLVED = "ODENet-abm@k=4,converge=image,tol=0.002"
+
+
+def test_the_time_and_the_solvers_totals_come_back(tmp_path: Path) -> None:
+    """So that a resumed epoch has the numbers of the whole epoch."""
+    run, fresh = advanced(2, SOLVED), trainer(SOLVED)
+    run.seconds = 1.5
+    save_checkpoint(tmp_path, run, IDENTITY, {})
+    load_checkpoint(tmp_path, fresh, IDENTITY)
+    assert fresh.seconds == 1.5
+    assert [stats.sums() for stats in fresh.solver_stats] == [stats.sums() for stats in run.solver_stats]
+    assert fresh.solver_stats[0].sums()[0] == 2
+
+
+def test_a_checkpoint_has_the_mean_of_the_ranks_totals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, fresh = trainer(SOLVED, ranks=Ranks(0, 2)), trainer(SOLVED)
+    run.solver_stats[0].restore((2, 0.5, 24.0, 0.0, 0.0))
+    other = torch.tensor([[2, 1.5, 25.0, 3.0, 1.0]])
+    monkeypatch.setattr(Ranks, "sum", lambda _, values: values + other)
+    save_checkpoint(tmp_path, run, IDENTITY, {})
+    load_checkpoint(tmp_path, fresh, IDENTITY)
+    assert fresh.solver_stats[0].sums() == (2, 1.0, 24.5, 1.5, 0.5)
 
 
 def test_channels_last_comes_back_as_it_was(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def losses(engine: Engine, epochs: int = 2) -> list[float]:
 def test_compiled_gives_the_losses_of_eager() -> None:
     """To 1e-3, relative, over two epochs with a partial batch (rounding grows from 1e-7 by training): two shapes.
 
-    Those of tests/run/test_train.py, so that the kernels, 30 s of a C++ compiler, are made once.
+    Those of tests/run/test_job.py, so that the kernels, 30 s of a C++ compiler, are made once.
     """
     torch._dynamo.reset()
     recipe = replace(RECIPE, batch=64, padding=4)

@@ -36,7 +36,9 @@ def test_the_network_has_them_inside_and_its_own_again_outside(spec: str) -> Non
 
 
 def test_the_first_norm_has_the_statistics_of_all_images() -> None:
+    """Whatever batches it has seen before."""
     run = trainer("RKCNN-R-2@k=4,norm=bn", recipe=replace(RECIPE, recompute_norms=True))
+    run.learn(*run.prepare())
     batches = run.batches
     centre = torch.tensor([[2, 2, 0, 0, 0]]).repeat(56, 1)  # no augmentation: the middle of the padded image
     pixels = batches.make(torch.arange(56), centre).pixels

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from torch._C._distributed_c10d import HashStore
 
 from fit.bench import trainer
-from fit.rank import CPU, GRADIENTS, RECIPE, RUNS, gradients, train
+from fit.rank import CPU, GRADIENTS, RECIPE, RESUMED, RUNS, gradients, train
 from rkcnn.cli import main
 from rkcnn.error import InputError
 from rkcnn.fit.ranks import Ranks, join
@@ -142,6 +142,15 @@ def test_stopped_then_killed_then_resumed_on_two_machines_nothing_is_lost(compar
     assert (one / "weights.safetensors").read_bytes() == (two / "weights.safetensors").read_bytes()
     losses = [[epoch["loss"] for epoch in json.loads((f / "result.json").read_text())["epochs"]] for f in (one, two)]
     assert losses[0] == losses[1]
+
+
+def test_an_epoch_that_was_broken_off_has_the_solver_numbers_of_all_ranks(compared: Path) -> None:
+    """Stopped between the two steps of its second epoch, after which the ranks had counted different evaluations."""
+    folders = [only_result(compared / name, RESUMED) for name in ("whole", "resumed")]
+    whole, resumed = (json.loads((folder / "result.json").read_text())["epochs"] for folder in folders)
+    for ours, theirs in zip(resumed, whole, strict=True):
+        for name in ("loss", "evaluations", "backward_evaluations", "unconverged"):
+            assert ours[name] == pytest.approx(theirs[name], rel=1e-12), name
 
 
 def test_all_ranks_take_as_many_iterations_or_synchronised_norms_would_not_finish(compared: Path) -> None:

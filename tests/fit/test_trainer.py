@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from fit.bench import RECIPE, trainer
 from rkcnn.fit.ranks import Ranks
@@ -90,6 +91,30 @@ def test_a_step_with_cutmix_by_hand() -> None:
     assert wrong == (logits.argmax(1) != target.argmax(1)).sum()
 
 
+def test_the_answer_to_a_mixed_image_is_the_label_with_the_larger_share() -> None:
+    run = trainer(recipe=replace(RECIPE, batch=56, cutmix=1.0))
+    batch = run.batches.at(0, 0)
+    assert batch.mix is not None
+    own, other = batch.labels, batch.mix.labels
+    assert ((own != other) & (batch.mix.share > 0.5)).any()
+    assert ((own != other) & (batch.mix.share < 0.5)).any()
+    largest = torch.where(batch.mix.share > 0.5, other, own)
+    for answers, wrong in ((largest, 0), (own, int((own != largest).sum())), (other, int((other != largest).sum()))):
+        run.model = Answers(answers)
+        assert int(run.forward(*run.prepare())[1][1]) == wrong
+
+
+class Answers(nn.Module):
+    """Gives these classes, whatever the images."""
+
+    def __init__(self, classes: torch.Tensor) -> None:
+        super().__init__()
+        self.classes = classes
+
+    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        return F.one_hot(self.classes, 10).float()
+
+
 def test_norms_and_biases_need_not_decay() -> None:
     run = trainer(recipe=replace(RECIPE, weight_decay=0.5, decay_norms=False))
     plain = trainer(recipe=replace(RECIPE, weight_decay=0.0))
@@ -125,6 +150,14 @@ def test_dropout_differs_from_step_to_step() -> None:
         run.learn(*run.batches.plan(0, 0))
         losses.append(float(run.totals[0]))
     assert losses[0] != losses[1]
+
+
+def test_dropout_differs_from_rank_to_rank() -> None:
+    masks = []
+    for rank in (0, 1):
+        trainer(recipe=replace(RECIPE, dropout=0.5), ranks=Ranks(rank, 2)).prepare()
+        masks.append(torch.rand(8))  # as a dropout layer draws next
+    assert not torch.equal(*masks)
 
 
 def test_the_average_follows_the_weights() -> None:

@@ -27,11 +27,13 @@ from rkcnn.run.settings import (
     choose,
     choose_network,
     default_recipe,
+    find_weight_file,
+    load_initial_weights,
     name_of,
     size_of,
 )
 from rkcnn.run.train import train
-from rkcnn.run_folder import WEIGHTS
+from rkcnn.run_folder import HUB_WEIGHTS, WEIGHTS
 
 
 def noise(count: int = 40, size: int = 12, channels: int = 1, classes: int = 2, name: str = "npz:mine.npz") -> Images:
@@ -129,6 +131,30 @@ def test_weights_of_another_run_with_a_new_classifier(start: Path, tmp_path: Pat
     assert same.run.recipe.head_only
 
 
+def test_other_classes_get_a_new_classifier_also_where_they_are_as_many(start: Path) -> None:
+    trained = weights(start)
+    chosen = choose(Settings(init_from=start), *pair(size=28, classes=10))
+    assert chosen.training.classes == tuple("abcdefghij")
+    for classes, kept in ((chosen.training.classes, False), (tuple("0123456789"), True)):
+        network = create_model(chosen.network, 10, 1)
+        load_initial_weights(network, chosen.recipe, start, classes)
+        found = network.state_dict()
+        assert torch.equal(found["classifier.weight"], trained["classifier.weight"]) == kept
+        assert torch.equal(found["preprocessor.conv2.weight"], trained["preprocessor.conv2.weight"])
+
+
+def test_images_are_normalised_as_the_trained_network_knows_them(start: Path, tmp_path: Path) -> None:
+    (path,) = start.rglob(WEIGHTS)
+    known = read_weights(path)[1]
+    chosen = choose(Settings(init_from=start), *pair(size=28))
+    for images in (chosen.training, chosen.test):
+        assert (images.mean, images.std) == (known.mean, known.std) != ((0.5,), (0.2,))
+    go(start, tmp_path, write_npz(tmp_path))
+    (path,) = tmp_path.rglob(WEIGHTS)
+    saved = read_weights(path)[1]
+    assert (saved.mean, saved.std) == (known.mean, known.std)
+
+
 def test_a_run_that_starts_from_weights_continues(start: Path, tmp_path: Path) -> None:
     """A finished run is found again, and more epochs are another run."""
     data = write_npz(tmp_path)
@@ -188,3 +214,9 @@ def test_a_data_set_has_a_default_recipe() -> None:
     assert default_recipe("cifar10") == "fast-cifar"
     assert default_recipe("mnist-mini") == "mini"
     assert default_recipe("folder:photos") == default_recipe("arrays-01234567") == "own"
+
+
+def test_a_folder_for_a_hub_holds_a_trained_network_too(tmp_path: Path) -> None:
+    for name in (WEIGHTS, HUB_WEIGHTS):
+        (tmp_path / name).write_bytes(b"12345678{")
+        assert find_weight_file(tmp_path) == tmp_path / name

@@ -98,6 +98,37 @@ def test_it_names_no_file_or_folder_of_this_machine(kind: str, trained: Training
     assert b"mnist/ResNet@k=4/mini/seed-0" in content
 
 
+@pytest.fixture
+def colour(digits: tuple[Images, Images]) -> Classifier:
+    """A network for three channels, each with a normalisation of its own."""
+    grey = digits[1].choose(40)
+    pixels = torch.cat([grey.pixels, 255 - grey.pixels, grey.pixels.flip(3)], 1)
+    return untrained("ResNet@k=4", replace(grey, pixels=pixels, mean=(0.1, 0.9, 0.5), std=(0.1, 0.3, 0.9)))
+
+
+def test_every_channel_has_its_own_normalisation(colour: Classifier, tmp_path: Path) -> None:
+    done = export(colour, output=tmp_path / "model.pt2")
+    assert done.difference < 1e-5
+    pixels = torch.randint(0, 256, (3, 3, 28, 28), dtype=torch.uint8)
+    np.testing.assert_allclose(
+        torch.export.load(done.path).module()(pixels).numpy(), expected(colour, pixels), atol=1e-5
+    )
+
+
+def test_a_wrong_normalisation_is_found_before_the_file_is_written(
+    colour: Classifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class EqualScale(module.ProbabilityModel):
+        def __init__(self, classifier: Classifier) -> None:
+            super().__init__(classifier)
+            self.scale[:] = self.scale.mean()
+
+    monkeypatch.setattr(module, "ProbabilityModel", EqualScale)
+    with pytest.raises(InputError, match=r"gives probabilities that differ from the network's by up to 0\.\d+ on 256"):
+        export(colour, output=tmp_path / "model.pt2")
+    assert not list(tmp_path.iterdir())
+
+
 def test_it_is_checked_on_the_runs_own_images_where_they_are(
     trained: TrainingResult, digits: tuple[Images, Images], monkeypatch: pytest.MonkeyPatch
 ) -> None:

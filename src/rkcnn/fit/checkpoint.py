@@ -38,24 +38,38 @@ Json = dict[str, Any]
 
 
 def save_checkpoint(folder: Path, trainer: Trainer, identity: Json, history: Json) -> Path:
-    """Write a checkpoint and return its JSON file, which is written last and holds the tensors' checksum.
+    """Write a checkpoint and return its JSON file. Every rank must call it; rank 0 writes.
 
     `identity` names the run, and `history` is whatever the caller wants back from `load_checkpoint`.
     """
-    path = checkpoint_path(folder, trainer.epoch, trainer.step)
-    # Contiguous, as safetensors requires.
-    content = save({name: value.detach().cpu().contiguous() for name, value in trainer.state().items()})
-    write_atomically(tensors_of(path), content, REMEDY)
     facts = {
         "schema": SCHEMA,
         "identity": identity,
         "epoch": trainer.epoch,
         "step": trainer.step,
         "seconds": trainer.seconds,
-        "solver_stats": [stats.sums() for stats in trainer.solver_stats],
+        "solver_stats": _average_solver_sums(trainer),
         "history": history,
-        "sha256": hashlib.sha256(content).hexdigest(),
     }
+    return trainer.ranks.from_rank_0(lambda: _write(folder, trainer, facts))
+
+
+def _average_solver_sums(trainer: Trainer) -> list[list[float]]:
+    """Return the totals of each solver, averaged over the ranks, because each rank solves for images of its own."""
+    if not trainer.solver_stats:
+        return []
+    sums = torch.tensor([stats.sums() for stats in trainer.solver_stats], dtype=torch.float64)
+    averages: list[list[float]] = (trainer.ranks.sum(sums) / trainer.ranks.world).tolist()
+    return averages
+
+
+def _write(folder: Path, trainer: Trainer, facts: Json) -> Path:
+    """Write the tensors, then the JSON file with their checksum, and delete checkpoints that are not needed."""
+    path = checkpoint_path(folder, trainer.epoch, trainer.step)
+    # Contiguous, as safetensors requires.
+    content = save({name: value.detach().cpu().contiguous() for name, value in trainer.state().items()})
+    write_atomically(tensors_of(path), content, REMEDY)
+    facts = facts | {"sha256": hashlib.sha256(content).hexdigest()}
     facts["check"] = _checksum(facts)
     write_atomically(path, json.dumps(facts, indent=1).encode(), REMEDY)
     for later in find_checkpoints(folder):
@@ -78,12 +92,28 @@ def prune(folder: Path) -> None:
 def load_checkpoint(
     folder: Path, trainer: Trainer, identity: Json, check_history: Callable[[Json], object] = dict
 ) -> tuple[Json | None, str]:
-    """Load the newest undamaged checkpoint into the trainer.
+    """Load the newest undamaged checkpoint into the trainer. Every rank must call it; rank 0 reads it for all.
+
+    Without one, every rank gets rank 0's first weights.
 
     A checkpoint is damaged too if `check_history` raises KeyError, TypeError or ValueError for its history. Returns the
     history, or None where the folder has no checkpoint, and a note about damaged ones. Raises InputError where every
     checkpoint is damaged, or where one is of another run or another version.
     """
+    facts, note = trainer.ranks.from_rank_0(lambda: _load_tensors(folder, trainer, identity, check_history))
+    trainer.ranks.copy_from_rank_0(trainer.state().values())
+    if facts is None:
+        return None, note
+    trainer.epoch, trainer.step, trainer.seconds = facts["epoch"], facts["step"], facts["seconds"]
+    for stats, sums in zip(trainer.solver_stats, facts["solver_stats"], strict=True):
+        stats.restore(sums)
+    return facts["history"], note
+
+
+def _load_tensors(
+    folder: Path, trainer: Trainer, identity: Json, check_history: Callable[[Json], object]
+) -> tuple[Json | None, str]:
+    """Copy the tensors of the newest undamaged checkpoint into the trainer; return its JSON file and the note."""
     damaged = []
     own = trainer.state()
     limit = 2 * sum(value.nbytes for value in own.values()) + _MORE_TENSORS
@@ -107,10 +137,7 @@ def load_checkpoint(
         with torch.no_grad():
             for name, value in own.items():
                 value.copy_(tensors[name])
-        trainer.epoch, trainer.step, trainer.seconds = facts["epoch"], facts["step"], facts["seconds"]
-        for stats, sums in zip(trainer.solver_stats, facts["solver_stats"], strict=True):
-            stats.restore(sums)
-        return facts["history"], f"skipped damaged checkpoints: {', '.join(damaged)}" if damaged else ""
+        return facts, f"skipped damaged checkpoints: {', '.join(damaged)}" if damaged else ""
     if damaged:
         raise InputError(f"every checkpoint in {folder} is damaged ({', '.join(damaged)}); remove them to start anew")
     return None, ""

@@ -33,11 +33,11 @@ from rkcnn.model.create import create_model
 from rkcnn.record.metrics import MetricsFile
 from rkcnn.record.result import Epoch, Result, Stretch, find_other_code, read_progress
 from rkcnn.record.run import Config, Run
-from rkcnn.record.run_state import find_shorter_run
+from rkcnn.record.run_state import FinishedRun, find_shorter_run
 from rkcnn.record.source import current_source
 from rkcnn.run.advice import advise_before, constant_error
 from rkcnn.run.device import describe_machine, peak_bytes, set_precision
-from rkcnn.run.settings import INIT_FROM, load_initial_weights
+from rkcnn.run.settings import INIT_FROM, InitialWeights, load_initial_weights
 from rkcnn.run_folder import CONFIG, LABELS, PREDICTIONS, REPLACED_RESULT, RESULT, WEIGHTS
 
 CHECKPOINT_SHARE = 0.02  # the largest share of the time that writing checkpoints may take; slow ones become rarer
@@ -58,6 +58,7 @@ class Job:
     checkpoint_seconds: float = 0.0  # how long it took to write the last checkpoint
     together: int = 1  # how many runs are trained side by side, including this one
     init_from: str = ""  # the name of the trained weights that it starts from; empty where they are new
+    outcome: dict[str, bytes] = field(default_factory=dict)  # after the last epoch: files of weights and predictions
 
     def __post_init__(self) -> None:
         self.metrics = MetricsFile(self.folder, self.run, REMEDY)
@@ -88,7 +89,7 @@ class Job:
         if finite:
             facts = identify(self.run, self.train, self.predictor.images)
             history = {"epochs": list(map(asdict, self.history)), "stretches": list(map(asdict, self.stretches))}
-            self.trainer.ranks.from_rank_0(lambda: save_checkpoint(self.folder, self.trainer, facts, history))
+            save_checkpoint(self.folder, self.trainer, facts, history)
         self.checkpoint_time = time.monotonic()
         self.checkpoint_seconds = self.checkpoint_time - start
         return finite
@@ -103,35 +104,35 @@ class Job:
 
     def evaluate(self, epoch: TrainingEpoch) -> Epoch:
         """Measure the error on the held-out images and add the epoch to the history."""
-
-        def measure() -> float:
-            return self.predictor.error(self.predictor.predictions(self.trainer.network))
-
-        with averaged_weights(self.trainer), recomputed_norms(self.trainer):
-            error = self.trainer.ranks.from_rank_0(measure)
+        error = self.predictor.error(self._predict())
         self.history.append(Epoch(**asdict(epoch), held_out_error=error))
         self.stretches[-1] = replace(self.stretches[-1], epochs=self.stretches[-1].epochs + 1)
         if self.trainer.ranks.writes:
             self.metrics.append(self.history)
         return self.history[-1]
 
+    def _predict(self) -> Tensor:
+        """Return the classes of the held-out images; after the last epoch, prepare the files of `write_result` too."""
+        trainer, network = self.trainer, self.trainer.network
+        with averaged_weights(trainer), recomputed_norms(trainer):
+            predictions = trainer.ranks.from_rank_0(lambda: self.predictor.predictions(network).cpu())
+            if trainer.finished:
+                weights = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
+                metadata = NetworkDescription.of(self.run.network, self.train).as_metadata()
+                self.outcome = {WEIGHTS: save(weights, metadata), PREDICTIONS: _npy(predictions)}
+        return predictions
+
     def write_result(self, status: str) -> Result:
         """Write the weights and predictions of a finished run, then its result; only rank 0 writes."""
-        if status != "finished":
-            return self.trainer.ranks.from_rank_0(lambda: self._write_result(status))
-        with averaged_weights(self.trainer), recomputed_norms(self.trainer):
-            return self.trainer.ranks.from_rank_0(lambda: self._write_result(status))
+        if status == "finished" and not self.outcome:  # it was continued after its last epoch
+            self._predict()
+        return self.trainer.ranks.from_rank_0(lambda: self._write_result(status))
 
     def _write_result(self, status: str) -> Result:
         result = self._make_result(status)
         if result.finished:
-            predictions = self.predictor.predictions(self.trainer.network)
-            state = self.trainer.network.state_dict()
-            weights = {name: value.detach().cpu().contiguous() for name, value in state.items()}
-            content = save(weights, NetworkDescription.of(self.run.network, self.train).as_metadata())
-            write_atomically(self.folder / WEIGHTS, content, REMEDY)
-            write_atomically(self.folder / PREDICTIONS, _npy(predictions), REMEDY)
-            write_atomically(self.folder / LABELS, _npy(self.predictor.images.labels), REMEDY)
+            for name, content in (self.outcome | {LABELS: _npy(self.predictor.images.labels)}).items():
+                write_atomically(self.folder / name, content, REMEDY)
         self.metrics.write(self.history)
         write_atomically(self.folder / RESULT, result.to_json(), REMEDY)
         (self.folder / REPLACED_RESULT).unlink(missing_ok=True)
@@ -196,52 +197,63 @@ def start_job(
     network = build(run, training)
     initial = load_initial_weights(network, run.recipe, init_from, training.classes)
     trainer = Trainer(network, training, run.recipe, run.seed, device, ranks)
+    epochs, stretches, notes = _restore(run, folder, trainer, test, again)
+    notes += _describe_start(run, trainer, initial, stretches)
+    predictor = Predictor(test, device, run.recipe.precision)
+    job = Job(run, folder, training, predictor, start_engine(engine, trainer), list(epochs))
+    job.stretches = _add_stretch(stretches, run.network)
+    job.init_from = initial.name if initial else ""
+    return job, "; ".join(filter(None, notes))
 
-    def read_history(history: dict[str, Any]) -> tuple[Run, tuple[Epoch, ...], tuple[Stretch, ...]]:
+
+def _restore(
+    run: Run, folder: Path, trainer: Trainer, test: Images, again: bool
+) -> tuple[tuple[Epoch, ...], tuple[Stretch, ...], list[str]]:
+    """Load the checkpoint that the run continues from, if there is one; return the history in it, and notes on it."""
+    training = trainer.batches.images
+
+    def load(place: Path, owner: Run) -> tuple[dict[str, Any] | None, str]:
+        return load_checkpoint(place, trainer, identify(owner, training, test), read)
+
+    def read(history: dict[str, Any]) -> tuple[Run, tuple[Epoch, ...], tuple[Stretch, ...]]:
         return read_progress(run.as_dict(), history["epochs"], history["stretches"])
 
-    def load() -> tuple[dict[str, Any] | None, list[str], int, int]:
-        history, note = load_checkpoint(folder, trainer, identify(run, training, test), read_history)
-        notes = [note]
+    def find_shorter() -> FinishedRun | None:
         repeated = again or (folder / REPLACED_RESULT).exists()  # which stays until the repetition has a result
-        untouched = (trainer.epoch, trainer.step) == (0, 0)
-        if (
-            untouched
-            and not repeated
-            and (shorter := find_shorter_run(run, folder, checksums(training, test))) is not None
-        ):
-            try:
-                own = identify(shorter.run, training, test)
-                history, note = load_checkpoint(shorter.folder, trainer, own, read_history)
-                notes += [note, f"continues from the {trainer.epoch} epochs in {shorter.folder}"]
-            except InputError as error:  # which must not stop this run
-                notes.append(f"starts anew: {error}")
-        return history, notes, trainer.epoch, trainer.step
+        return None if repeated else find_shorter_run(run, folder, checksums(training, test))
 
-    history, notes, trainer.epoch, trainer.step = ranks.from_rank_0(load)
-    ranks.copy_from_rank_0(trainer.state().values())
-    _, epochs, stretches = read_history(history or {"epochs": [], "stretches": []})
-    if initial is not None:
-        notes.append(initial.describe(training.classes))
+    history, note = load(folder, run)
+    notes = [note]
+    if (trainer.epoch, trainer.step) == (0, 0) and (shorter := trainer.ranks.from_rank_0(find_shorter)):
+        try:
+            history, note = load(shorter.folder, shorter.run)
+            notes += [note, f"continues from the {trainer.epoch} epochs in {shorter.folder}"]
+        except InputError as error:  # which must not stop this run
+            notes.append(f"starts anew: {error}")
+    _, epochs, stretches = read(history or {"epochs": [], "stretches": []})
+    return epochs, stretches, notes
+
+
+def _describe_start(
+    run: Run, trainer: Trainer, initial: InitialWeights | None, stretches: tuple[Stretch, ...]
+) -> list[str]:
+    """Return notes on the weights that a run starts from, on its settings, and on epochs of other code."""
+    training = trainer.batches.images
+    notes = [initial.describe(training.classes)] if initial else []
     if run.recipe.head_only:
         notes.append(f"the classifier's {sum(p.numel() for p in trainer.trained.values()):,} parameters are trained")
     notes += advise_before(training, trainer)
     if others := sum(stretch.epochs for stretch in find_other_code(stretches, run.network)):
         notes.append(f"{others} of its epochs were computed by a different version of the code")
-    here = Stretch(**asdict(current_source(network=run.network)), epochs=0)
+    return notes
+
+
+def _add_stretch(stretches: tuple[Stretch, ...], network: str) -> list[Stretch]:
+    """Return the stretches that have epochs, and last that of the code that is running."""
+    here = Stretch(**asdict(current_source(network=network)), epochs=0)
     if stretches and replace(stretches[-1], epochs=0) == here:
         here, stretches = stretches[-1], stretches[:-1]
-    job = Job(
-        run,
-        folder,
-        training,
-        Predictor(test, device, run.recipe.precision),
-        start_engine(engine, trainer),
-        list(epochs),
-        [*(stretch for stretch in stretches if stretch.epochs), here],
-        init_from=initial.name if initial else "",
-    )
-    return job, "; ".join(filter(None, notes))
+    return [*(stretch for stretch in stretches if stretch.epochs), here]
 
 
 def build(run: Run, images: Images) -> nn.Module:

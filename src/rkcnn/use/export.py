@@ -9,7 +9,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -93,11 +93,13 @@ def export(model: Classifier | TrainingResult | str | Path, to: str | None = Non
     classifier = model if isinstance(model, Classifier) else load(model)
     if kind != "safetensors":
         _refuse_unknown_length(classifier, kind)
-    reference = ProbabilityModel(classifier)
+    probability_model = ProbabilityModel(classifier)
+    classifier = replace(classifier, network=probability_model.network)  # a copy, on the CPU and in evaluation mode
     with torch.no_grad():
-        content, run = _WRITERS[kind](classifier, reference)
+        content, run = _WRITERS[kind](classifier, probability_model)
         pixels, name = find_real_images(classifier)
-        differences = [(run(part) - reference(part)).abs().max() for part in (pixels, pixels[:1])]  # many, and one
+        parts = (pixels, pixels[:1])  # many, and one
+        differences = [(run(part) - classifier(part).softmax(1)).abs().max() for part in parts]
     difference = float(torch.stack(differences).max())
     if not difference <= MOST_DIFFERENCE:
         raise InputError(
@@ -178,34 +180,35 @@ def _refuse_unknown_length(classifier: Classifier, kind: str) -> None:
             )
 
 
-def _write_safetensors(classifier: Classifier, reference: ProbabilityModel) -> tuple[bytes, Infer]:
+def _write_safetensors(classifier: Classifier, _: ProbabilityModel) -> tuple[bytes, Infer]:
     state = {name: value.cpu().contiguous() for name, value in classifier.network.state_dict().items()}
     content = save_tensors(state, {**classifier.description.as_metadata(), **describe_model(classifier)})
 
     def run(pixels: Tensor) -> Tensor:
-        again = copy.deepcopy(reference)
-        again.network.load_state_dict(load_tensors(content))
-        return again(pixels)
+        network = copy.deepcopy(classifier.network)
+        network.load_state_dict(load_tensors(content))
+        return replace(classifier, network=network)(pixels).softmax(1)
 
     return content, run
 
 
-def _trace(classifier: Classifier, reference: ProbabilityModel) -> torch.export.ExportedProgram:
+def _trace(classifier: Classifier, probability_model: ProbabilityModel) -> torch.export.ExportedProgram:
     """Return the network as a graph for any number of images; traced with two, since 1 would be taken as fixed.
 
     The graph's nodes have no stack traces, which name files of this machine and quote their lines.
     """
     example = torch.zeros(2, classifier.channels, *classifier.size, dtype=torch.uint8)
     with _without_warnings():
-        program = torch.export.export(reference, (example,), dynamic_shapes=({0: torch.export.Dim("batch", min=1)},))
+        any_number = ({0: torch.export.Dim("batch", min=1)},)
+        program = torch.export.export(probability_model, (example,), dynamic_shapes=any_number)
     for module in program.graph_module.modules():
         for node in module.graph.nodes if isinstance(module, GraphModule) else ():
             node.meta.pop("stack_trace", None)
     return program
 
 
-def _write_pt2(classifier: Classifier, reference: ProbabilityModel) -> tuple[bytes, Infer]:
-    program = _trace(classifier, reference)
+def _write_pt2(classifier: Classifier, probability_model: ProbabilityModel) -> tuple[bytes, Infer]:
+    program = _trace(classifier, probability_model)
     buffer = io.BytesIO()
     with _without_warnings():
         torch.export.save(program, buffer, extra_files={"rkcnn.json": json.dumps(describe_model(classifier))})
@@ -213,11 +216,11 @@ def _write_pt2(classifier: Classifier, reference: ProbabilityModel) -> tuple[byt
     return buffer.getvalue(), run
 
 
-def _write_onnx(classifier: Classifier, reference: ProbabilityModel) -> tuple[bytes, Infer]:
+def _write_onnx(classifier: Classifier, probability_model: ProbabilityModel) -> tuple[bytes, Infer]:
     onnxruntime: Any = import_module("onnxruntime")  # an extra, without types
     with _without_warnings():
         program = torch.onnx.export(
-            _trace(classifier, reference),
+            _trace(classifier, probability_model),
             dynamo=True,
             verbose=False,
             input_names=["images"],
