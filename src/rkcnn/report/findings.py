@@ -16,6 +16,7 @@ from rkcnn.record.memory import read_memories
 from rkcnn.report.costs import find_footprint, shorten
 from rkcnn.report.figures.frontier import find_frontier
 from rkcnn.report.figures.style import render
+from rkcnn.report.matched_norms import write_norms
 from rkcnn.report.order import find_order
 from rkcnn.report.published import SHOWN, TITLES, choose_headlines, has_step, name_recipe, report_published
 from rkcnn.report.readme import check_markers, write_between
@@ -265,6 +266,7 @@ WRITERS: dict[str, Callable[[Report], str]] = {
     "cost": write_cost,
     "size": write_size,
     "step": write_step,
+    "norms": write_norms,
     "implicit": write_implicit,
     "memory": write_memory,
     "open": write_open,

@@ -21,6 +21,7 @@ LEFT = (
     "implicit or refined",
     "RKCNN",
     "network of similar size",
+    "network of the same norm",
 )
 """The columns of text, which begin at the left; numbers end at the right."""
 
