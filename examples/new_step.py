@@ -1,7 +1,7 @@
 """A time-step of your own, trained beside RKCNN and compared with it.
 
-It is y_next = y + g F(y), with a learned g for each channel. Three networks are trained with three seeds each, on 10,000
-digits. The comparison has intervals over the seeds and exact tests.
+It is y_next = y + g F(y), with a learned g for each channel. Three networks are trained with three seeds each, on
+10,000 digits. The comparison has intervals over the seeds and exact tests.
 """
 
 import torch
