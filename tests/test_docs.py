@@ -15,6 +15,7 @@ import pytest
 import torch
 
 import rkcnn
+from registered import forgotten
 from rkcnn.model.period import step_diagram
 from rkcnn.model.spec import parse
 from rkcnn.model.steps.rkcnn import RKStep
@@ -58,13 +59,14 @@ def test_the_python_of_a_page_runs(
     text = read(page)
     names: dict[str, Any] = {"__name__": "page"}
     blocks = [block for block in BLOCK.finditer(text) if not NOT_RUN.search(text[: block.start()])]
-    for block in blocks:
-        code, printed = block.groups()
-        line = text[: block.start(1)].count("\n")
-        capsys.readouterr()
-        exec(compile("\n" * line + code, page, "exec", annotations.compiler_flag), names)
-        out = capsys.readouterr().out
-        assert printed is None or out == printed, f"{page}, line {line + 1} prints\n{out}"
+    with forgotten():
+        for block in blocks:
+            code, printed = block.groups()
+            line = text[: block.start(1)].count("\n")
+            capsys.readouterr()
+            exec(compile("\n" * line + code, page, "exec", annotations.compiler_flag), names)
+            out = capsys.readouterr().out
+            assert printed is None or out == printed, f"{page}, line {line + 1} prints\n{out}"
     for figure in re.findall(r'savefig\("(.+?)"\)', text):
         assert (tmp_path / figure).exists()
         assert (ROOT / "docs" / figure).exists(), f"{page} draws {figure}; keep it in docs/"

@@ -17,9 +17,9 @@ import pytest
 from PIL import Image
 
 import rkcnn
+from registered import forgotten
 from rkcnn.data.images import Images
 from rkcnn.data.load import load_data_set
-from rkcnn.model.families import FAMILIES, LOOKS
 from rkcnn.record.result import find_results, read_result
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -53,12 +53,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr("rkcnn.use.images.load_data_set", load_few)
     monkeypatch.setattr("rkcnn.use.held_out.load_data_set", load_few)
     matplotlib.use("Agg")
-    families, looks = dict(FAMILIES), dict(LOOKS)
-    yield tmp_path
-    FAMILIES.clear()
-    FAMILIES.update(families)
-    LOOKS.clear()
-    LOOKS.update(looks)
+    with forgotten():
+        yield tmp_path
 
 
 def run(name: str, *arguments: str) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 import rkcnn
+from registered import METHOD_FAMILIES, forgotten, variants_of
 from rkcnn.error import InputError
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
@@ -21,14 +22,8 @@ from rkcnn.model.register import register
 from rkcnn.model.spec import ModelSpec, parse
 from rkcnn.model.steps.resnet import residual
 from rkcnn.record.source import is_current_code, source_hash, training_hash
-from rkcnn.solvers.methods import BUILT_IN, EMBEDDED, IMPLICIT, METHODS, SOLVERS
+from rkcnn.solvers.methods import EMBEDDED, IMPLICIT, SOLVERS
 from rkcnn.solvers.tableau import Tableau
-
-METHOD_FAMILIES = ("RKNN", "RKNet", "SONODE", "ANODE")
-
-
-def dict_of(family: str) -> dict[str, Variant]:
-    return cast(dict[str, Variant], FAMILIES[family].variants)
 
 
 class Half(Period):
@@ -52,18 +47,8 @@ HALF = Family("Half", about="half of a residual step", period=Half)
 @pytest.fixture(autouse=True)
 def known() -> Iterator[None]:
     """Only the families and methods of the package are known before and after."""
-    before, looks = dict(FAMILIES), dict(LOOKS)
-    yield
-    FAMILIES.clear()
-    FAMILIES.update(before)
-    LOOKS.clear()
-    LOOKS.update(looks)
-    for name in set(SOLVERS) - BUILT_IN:
-        del METHODS[name]
-        for names in (SOLVERS, EMBEDDED, IMPLICIT):
-            names[:] = [each for each in names if each != name]
-        for family in METHOD_FAMILIES:
-            dict_of(family).pop(name, None)
+    with forgotten():
+        yield
 
 
 def test_its_networks_are_built_by_name() -> None:
@@ -178,7 +163,7 @@ def test_weights_of_a_method_that_is_not_registered_say_so(tmp_path: Path, monke
     register(RALSTON)
     settings: dict[str, Any] = {"epochs": 1, "max_steps_per_epoch": 1, "out": tmp_path, "progress": False}
     result = rkcnn.train("RKNet-ralston@k=4", **settings)
-    monkeypatch.delitem(dict_of("RKNet"), "ralston")
+    monkeypatch.delitem(variants_of("RKNet"), "ralston")
     with pytest.raises(InputError, match=r"variant 'ralston' given.*must be registered first, .*rkcnn\.register"):
         rkcnn.load(result.folder)
 

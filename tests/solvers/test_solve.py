@@ -275,14 +275,6 @@ def test_a_tableau_adapts_if_it_is_explicit_with_embedded_weights(tableau: Table
     torch.testing.assert_close(found.ys[:, 0], exact(TIMES), rtol=0, atol=1e-5)
 
 
-def test_the_snippets_of_the_page_run() -> None:
-    snippets = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert snippets
-    names: dict[str, object] = {}
-    for snippet in snippets:
-        exec(snippet, names)
-
-
 def test_the_page_has_every_method_with_its_order() -> None:
     rows = re.findall(r"^\| `([^|]+)` \| ([0-9]+)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     orders = {**{name: method.order for name, method in METHODS.items()}, **dict.fromkeys(ADAMS, 4)}

@@ -122,7 +122,9 @@ def _find_faults(folder: Path, result: Result) -> Iterator[tuple[Path, str]]:
     published = SETS.get(result.run.data)
     if not complete or PREDICTIONS not in found or result.error is None:
         return
-    said, labels = found[PREDICTIONS], found.get(LABELS, read_labels(published) if published else None)
+    said, labels = found[PREDICTIONS], found.get(LABELS)
+    if labels is None and published:
+        labels = read_labels(published)
     if labels is not None and said.shape != labels.shape:
         yield folder / PREDICTIONS, f"has {len(said):,} classes, and there are {len(labels):,} labels"
     elif labels is not None and not _agree(wrong := said != labels, result.error):

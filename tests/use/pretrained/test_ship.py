@@ -88,8 +88,12 @@ def test_runs_that_are_not_to_be_shipped(run: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no record beside it; give the folder of a finished run"):
         ship(weights, tmp_path)
     result = read_result(run / "result.json")
+    wrong = tuple(replace(epoch, held_out_error=0.9) for epoch in result.epochs)
     for change, says in (
-        ({"error": 0.9, "error_best": 0.0}, r"test images wrong in float32 here, and its record says an error of 0\.9"),
+        (
+            {"error": 0.9, "error_best": 0.9, "epochs": wrong},
+            r"test images wrong in float32 here, and its record says an error of 0\.9",
+        ),
         ({"run": replace(result.run, data="mnist-mini~validation-50")}, "is on mnist-mini~validation-50; ship runs on"),
         (
             {"run": replace(result.run, recipe=replace(result.run.recipe, initial_weights="012345678901"))},
