@@ -53,6 +53,13 @@ def test_boxes_do_not_cover_each_other(name: str) -> None:
     assert all(x + wide < after for (x, wide), (after, _) in pairwise(spans))
 
 
+@pytest.mark.parametrize("name", EVERY)
+def test_the_title_of_a_phase_stays_in_its_shade(name: str) -> None:
+    root, phases = picture(name), step_diagram(parse(name)).phases
+    shades = [float(rect.attrib["width"]) for rect in root.iter(f"{SVG}rect") if rect.attrib.get("rx") == "6"]
+    assert all(6 * len(title) < width for (title, *_), width in zip(phases, shades, strict=True))
+
+
 def test_a_picture_says_what_it_shows() -> None:
     assert picture("rkcnn-i-3@k=32").findtext(f"{SVG}title") == "One time-step of RKCNN-I-3@k=32"
 

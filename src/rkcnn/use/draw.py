@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
+from math import ceil
 from pathlib import Path
 
 from rkcnn.disk import write_atomically
@@ -22,7 +23,8 @@ SHADES = ("#EEF4FA", "#FBF1E8", "#EEF7F2", "#F8EFF5")
 
 def to_svg(diagram: Diagram) -> str:
     """Return the SVG of one time-step, from left to right: a box is a computation, a dot a value that it reads."""
-    pitch = max(92, *(_box(column.label) + GAP for column in diagram.columns))  # between columns
+    titles = (ceil((6.5 * len(title) + GAP) / (last - first + 1)) for title, first, last in diagram.phases)
+    pitch = max(92, *(_box(column.label) + GAP for column in diagram.columns), *titles)  # between columns
     height = TOP + LANE * len(diagram.lanes) + 34
     width = max(LEFT + pitch * len(diagram.columns) + 96, 9 * len(diagram.title) + 190, 7 * len(diagram.note) + 32)
     edge = LEFT + pitch * len(diagram.columns) + 82
