@@ -6,14 +6,13 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from rkcnn.cli.data import FromSources, OwnImages
-from rkcnn.cli.output import print_line
+from rkcnn.cli.output import print_line, with_null
 from rkcnn.data.options import OwnOptions, Sources
 from rkcnn.disk import DiskError
 from rkcnn.error import InputError, with_flags
@@ -184,18 +183,6 @@ def say_agreement(difference: float, images: int, precision: str) -> str:
     if precision != "fp32" and difference < ROUNDING:
         return f": the same up to rounding in {precision}"
     return ": NOT THE SAME"
-
-
-def with_null(value: Any) -> Any:
-    """Return the value with None for every number that is not finite, because JSON has none of those."""
-    match value:
-        case float():
-            return value if isfinite(value) else None
-        case dict():
-            return {name: with_null(inner) for name, inner in value.items()}
-        case list() | tuple():
-            return [with_null(inner) for inner in value]
-    return value
 
 
 def print_metrics(metrics: Metrics, classes: tuple[str, ...]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import codecs
 import sys
-from typing import TYPE_CHECKING
+from math import isfinite
+from typing import TYPE_CHECKING, Any
 
 from rkcnn.error import shorten_message, with_flags
 from rkcnn.escape import escape_text
@@ -24,6 +25,18 @@ def print_error(sentence: str) -> None:
     """Print one sentence on standard error, with options spelled as on the command line."""
     said = escape_text(" ".join(with_flags(sentence).split()))
     print(f"rkcnn: {shorten_message(said)}", file=sys.stderr, flush=True)  # escapes are longer than what they stand for
+
+
+def with_null(value: Any) -> Any:
+    """Return the value with None for every number that is not finite, because JSON has none of those."""
+    match value:
+        case float():
+            return value if isfinite(value) else None
+        case dict():
+            return {name: with_null(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [with_null(inner) for inner in value]
+    return value
 
 
 def print_on(console: Console, line: str) -> None:

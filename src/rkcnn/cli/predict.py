@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from rkcnn.cli.data import WholeNumber
-from rkcnn.cli.evaluate import with_null
-from rkcnn.cli.output import print_error, print_line
+from rkcnn.cli.output import print_error, print_line, with_null
 from rkcnn.error import InputError, did_you_mean
 from rkcnn.escape import escape_text
 
