@@ -19,12 +19,14 @@ from rkcnn.disk import (
     DiskError,
     FolderLocked,
     MissingFile,
+    check_output,
     check_replaceable,
     lock_folder,
     open_file,
     open_to_write,
     read_file,
     write_atomically,
+    write_output,
     writing_to,
 )
 from rkcnn.error import InputError
@@ -113,6 +115,38 @@ def test_writing_does_not_follow_a_link(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(DiskError, match="already exists"):
         write_atomically(folder / "weights", b"{}")
     assert precious.read_text() == "mine"
+
+
+def test_an_output_is_written_through_a_link(tmp_path: Path) -> None:
+    """A user who names a link means the file that it leads to, also one that doesn't exist yet."""
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to("elsewhere/file")
+    for content in (b"one", b"two"):
+        check_output(link, "name another file")
+        write_output(link, content, "name another file")
+        assert link.is_symlink()
+        assert (tmp_path / "elsewhere" / "file").read_bytes() == content
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/dev/null"])
+def test_an_open_file_or_a_device_is_no_output(name: str) -> None:
+    """As root, /dev/stdout itself would be replaced by a file."""
+    before = os.readlink(name) if os.path.islink(name) else None
+    for write in (check_output, lambda path, remedy: write_output(path, b"", remedy)):
+        with pytest.raises(DiskError, match=rf"can't write to {name}: it is a device.*; name another file"):
+            write(Path(name), "name another file")
+    assert (os.readlink(name) if os.path.islink(name) else None) == before
+
+
+def test_an_output_that_can_not_be_written_is_said_before(tmp_path: Path) -> None:
+    with pytest.raises(DiskError, match="a folder"):
+        check_output(tmp_path, "name another file")
+    with pytest.raises(DiskError, match="its folder doesn't exist"):
+        check_output(tmp_path / "missing" / "file", "name another file")
+    check_output(tmp_path / "new", "name another file")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])

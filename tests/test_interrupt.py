@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -76,6 +77,17 @@ def test_a_signal_that_is_ignored_stays_so() -> None:
     )
     shell = ["sh", "-c", 'trap "" INT; exec "$0" -c "$1"', sys.executable, code]
     assert subprocess.run(shell, capture_output=True, text=True).stdout == f"{signal.SIG_IGN}\n"
+
+
+def test_the_exit_code_is_that_of_the_signal(tmp_path: Path) -> None:
+    """Of SIGTERM, which `rkcnn reproduce` receives by a handler of its own, it is 143."""
+    (tmp_path / "slow.py").write_text("import signal\nsignal.raise_signal(signal.SIGTERM)\n")
+    code = (
+        "import signal; from rkcnn.interrupt import exit_if_importing; "
+        "signal.signal(signal.SIGTERM, exit_if_importing); import slow"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path)
+    assert done.returncode == 128 + signal.SIGTERM
 
 
 def test_outside_of_an_import_it_is_keyboard_interrupt() -> None:

@@ -108,7 +108,7 @@ def write_atomically(path: Path, content: bytes, remedy: str = "name another fol
     A symbolic link at `path` is replaced, and what it points to stays as it is. A folder, a pipe or a device is not
     replaced: that is a `DiskError`.
     """
-    part = path.with_name(f".{path.name[:_LONGEST_STEM]}.{secrets.token_hex(8)}.part")
+    part = _name_part(path)
     with writing_to(path, remedy):
         _refuse_to_replace(path, remedy)
         file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY, 0o666)
@@ -126,6 +126,24 @@ def write_atomically(path: Path, content: bytes, remedy: str = "name another fol
                     os.close(folder)
         finally:
             part.unlink(missing_ok=True)
+
+
+def write_output(path: Path, content: bytes, remedy: str) -> None:
+    """Write a file that the user has named, as `write_atomically` does, but follow a symbolic link, which stays."""
+    write_atomically(_follow_links(path, remedy), content, remedy)
+
+
+def check_output(path: Path, remedy: str) -> None:
+    """Raise DiskError if `write_output` could not write there; nothing is changed, and the file need not exist.
+
+    It says at the start of long work that its result would be lost.
+    """
+    target = _follow_links(path, remedy)
+    with writing_to(path, remedy):
+        _refuse_to_replace(target, remedy)
+        part = _name_part(target)
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW, 0o666))
+        part.unlink()
 
 
 def check_replaceable(path: Path) -> None:
@@ -247,6 +265,23 @@ def _refuse_to_replace(path: Path, remedy: str) -> None:
     """Raise DiskError if `path` is, or is a link to, something other than a regular file."""
     with suppress(FileNotFoundError):
         _refuse_to_write(path, path.stat().st_mode, remedy)
+
+
+def _follow_links(path: Path, remedy: str) -> Path:
+    """Return the file that a symbolic link leads to, or `path` itself.
+
+    Raises DiskError for the links by which a system names a process's open files, such as /dev/stdout: replacing what
+    they lead to would not write to the open file.
+    """
+    folder = Path(os.path.realpath(path.parent))
+    if folder == Path("/dev") or folder.is_relative_to("/proc"):
+        raise DiskError(f"can't write to {path}: it is a device or an open file of a process; {remedy}")
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def _name_part(path: Path) -> Path:
+    """Return a new name beside `path`, under which its content is written first."""
+    return path.with_name(f".{path.name[:_LONGEST_STEM]}.{secrets.token_hex(8)}.part")
 
 
 def _name_kind(mode: int) -> str:

@@ -28,8 +28,10 @@ def restore_default_interrupt() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def exit_if_importing(frame: FrameType | None) -> None:
-    """End the process with exit code 130 if the code that a signal has interrupted is part of an import.
+def exit_if_importing(number: int, frame: FrameType | None) -> None:
+    """End the process if the code that the signal `number` has interrupted is part of an import.
+
+    The exit code is 128 + `number`, as a shell reports it: 130 for Ctrl-C.
 
     An exception is not safe there: modules written in C swallow it or turn it into others. Raised at random places in
     the import of torch, KeyboardInterrupt was lost at some, and became "ImportError: cannot load module more than once
@@ -42,10 +44,10 @@ def exit_if_importing(frame: FrameType | None) -> None:
                     stream.flush()
                 except (AttributeError, OSError, RuntimeError, ValueError):  # closed, or interrupted while it wrote
                     continue
-            os._exit(EXIT_CODE)
+            os._exit(128 + number)
         frame = frame.f_back
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    exit_if_importing(frame)
+    exit_if_importing(number, frame)
     raise KeyboardInterrupt

@@ -84,6 +84,27 @@ def interrupt_after(
     monkeypatch.setattr(Measuring, "run", interrupted)
 
 
+def test_a_record_that_can_not_be_written_is_said_before_anything_is_measured(
+    rkcnn: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Measuring, "run", lambda self: pytest.fail("it measured"))
+    code, _, err = rkcnn(*TINY, "--json", "/proc/self/bench.json")
+    assert code == 2
+    assert "can't write to /proc/self/bench.json: it is a device or an open file of a process; name another" in err
+
+
+def test_a_disk_that_becomes_full_loses_no_measurement(
+    rkcnn: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise InputError("the disk is full")
+
+    monkeypatch.setattr("rkcnn.disk.write_output", fail)
+    code, out, err = rkcnn(*TINY, *BRIEF, "--json", str(tmp_path / "bench.json"))
+    assert (code, err.splitlines()[-1]) == (2, "rkcnn: the disk is full")
+    assert "training step, RKCNN-E-1@k=2, batch 4" in out
+
+
 def test_ctrl_c_keeps_what_was_measured(rkcnn: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     interrupt_after(monkeypatch, 7)
     code, out, _ = rkcnn(*TINY, *BRIEF, "--json", str(tmp_path / "bench.json"))

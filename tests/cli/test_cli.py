@@ -43,6 +43,20 @@ def test_importing_the_package_loads_no_torch() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["train", ""], "an empty argument given after train; give a value, or leave it out"),
+        (["train", "--out", ""], "an empty argument given after --out; give a value, or leave it out"),
+        (["train", "--out="], "--out= given without a value; give one, or leave it out"),
+        (["compare", ""], "an empty argument given after compare; give a value, or leave it out"),
+        (["data", "list", "--data-dir", ""], "an empty argument given after --data-dir; give a value, or leave it out"),
+    ],
+)
+def test_an_empty_argument_is_not_the_current_folder(rkcnn: Run, arguments: list[str], says: str) -> None:
+    assert rkcnn(*arguments) == (2, "", f"rkcnn: {says}\n")
+
+
 def test_version(rkcnn: Run) -> None:
     assert rkcnn("--version") == (0, f"{__version__}\n", "")
 

@@ -201,6 +201,7 @@ def test_a_plan_trains_and_fetches_nothing(rkcnn: Run, tmp_path: Path) -> None:
         (["mnist", "--preset", "smoke", "--device", "cuda:9"], "device 'cuda:9' can't be used here"),
         (["mnist", "--preset", "smoke", "--on", "ray", "--device", "cuda:1"], "say cpu, cuda or auto"),
         (["mnist", "--preset", "smoke", "--engine", "steam"], "no engine 'steam'; engines are auto, eager"),
+        (["mnist", "--engine", "steam", "--plan"], "no engine 'steam'; engines are auto, eager"),
     ],
 )
 def test_bad_input(rkcnn: Run, tmp_path: Path, arguments: list[str], says: str) -> None:

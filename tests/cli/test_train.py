@@ -78,6 +78,11 @@ def test_a_finished_run_says_so_and_again_repeats_it(rkcnn: Run, command: list[s
     assert f"seed 0 is finished already, in {path.parent}; --again repeats it\n" in out
     assert "different version" not in out
     assert "epoch 1/2" not in out
+    code, _, err = rkcnn(*command, "--engine", "steam")
+    assert (code, err) == (2, "rkcnn: no engine 'steam'; engines are auto, eager, compile, graph, fused\n")
+    (path.parent / "weights.safetensors").unlink()
+    missing = "its weights.safetensors is not there, so it can't be evaluated or used; --again trains it anew"
+    assert missing in rkcnn(*command)[1]
     path.write_text(path.read_text().replace(source_hash(), "0" * 16))
     said = rkcnn(*command)[1]
     assert "  2 of its epochs were computed by a different version of the code (commit " in said

@@ -41,6 +41,15 @@ def test_everything_comes_back(tmp_path: Path) -> None:
     assert (fresh.epoch, fresh.step, history, note) == (0, 2, {"loss": 0.5}, "")
 
 
+def test_a_checkpoint_of_another_number_format_is_refused(tmp_path: Path) -> None:
+    """A run that continued from rounded float64 weights would end with other results."""
+    run = advanced(1)
+    run.network.double()
+    save_checkpoint(tmp_path, run, IDENTITY, {})
+    with pytest.raises(InputError, match="was made by another version of rkcnn; remove it to start anew"):
+        load_checkpoint(tmp_path, trainer(), IDENTITY)
+
+
 SOLVED = "ODENet-abm@k=4,converge=image,tol=0.002"
 
 

@@ -12,13 +12,40 @@ import torch
 
 from rkcnn.error import InputError
 from rkcnn.run import device
-from rkcnn.run.device import describe_machine, forget_peak, keep_freed_memory, peak_bytes, pick_device, set_precision
+from rkcnn.run.device import (
+    describe_machine,
+    forget_peak,
+    keep_freed_memory,
+    peak_bytes,
+    pick_device,
+    set_precision,
+    usual_torch,
+)
 
 
 @pytest.mark.parametrize("name", ["cuda:7", "toaster", "hpu", "cpu:x"])
 def test_a_device_that_is_not_here_is_a_sentence(name: str) -> None:
     with pytest.raises(InputError, match=f"{name}.*"):
         pick_device(name)
+
+
+def test_a_device_is_given_by_its_name() -> None:
+    nothing: Any = None
+    with pytest.raises(InputError, match="`device=None` given; give its name: cpu, cuda, cuda:N or auto"):
+        pick_device(nothing)
+
+
+def test_torch_is_as_usual_for_a_while() -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.inference_mode(), usual_torch():
+            weight = torch.ones(1, requires_grad=True)
+            (weight * 2).backward()
+            assert weight.grad is not None
+            assert weight.dtype == torch.float32
+        assert torch.get_default_dtype() == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 def test_cpu_is_always_here() -> None:

@@ -14,6 +14,7 @@ from rkcnn.cli.output import escape_unencodable_output, print_error
 from rkcnn.error import InputError, shorten
 from rkcnn.interrupt import EXIT_CODE
 
+NAMES = ("describe", "draw", "predict")  # commands whose arguments are names of networks or pictures
 CLOSED_PIPE = 141  # the exit code that a shell reports for a program that SIGPIPE ended
 
 app = App(
@@ -143,6 +144,18 @@ app.command(
 )
 
 
+def check_arguments(arguments: list[str]) -> None:
+    """Raise InputError for an empty argument, which as a path would mean the current folder.
+
+    Commands of NAMES say themselves which names they take.
+    """
+    for before, argument in zip(["rkcnn", *arguments], arguments, strict=False):
+        if argument == "" and (before.startswith("-") or arguments[0] not in NAMES):
+            raise InputError(f"an empty argument given after {shorten(before)}; give a value, or leave it out")
+        if argument.startswith("--") and argument.endswith("=") and argument.count("=") == 1:
+            raise InputError(f"{shorten(argument)} given without a value; give one, or leave it out")
+
+
 def describe_error(error: InputError | CycloptsError) -> str:
     """Return the sentence that is printed; for an unknown option, with the one that was probably meant."""
     if isinstance(error, MissingArgumentError) and error.argument is not None and error.command_chain:
@@ -180,6 +193,7 @@ def main(arguments: list[str] | None = None) -> None:
     escape_unencodable_output()
     try:
         try:
+            check_arguments(sys.argv[1:] if arguments is None else arguments)
             app(arguments, exit_on_error=False, print_error=False)
         finally:
             if sys.stdout is not None:  # it is None where the shell closed it: `>&-`

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rkcnn.record.bench import Bench
 
 LONGEST_NOTE = 300
+OTHER_FILE = "name another file with --json"
 
 
 def bench(
@@ -112,7 +113,7 @@ def bench(
 
 def _check_places(json: Path | None, output: Path | None) -> None:
     """Raise InputError, before anything is measured, if the record or the figure can't be written where it should."""
-    from rkcnn.disk import writing_to
+    from rkcnn.disk import check_output, writing_to
 
     if json is not None:
         if json.is_dir():
@@ -121,6 +122,7 @@ def _check_places(json: Path | None, output: Path | None) -> None:
             raise InputError(
                 f"`json={json}` given, and there is no folder {json.parent}; make it, or name another file"
             )
+        check_output(json, OTHER_FILE)
     if output is not None:
         with writing_to(output, "name another folder with -o"):
             output.mkdir(parents=True, exist_ok=True)
@@ -128,13 +130,12 @@ def _check_places(json: Path | None, output: Path | None) -> None:
 
 def _show(record: Bench, json: Path | None, output: Path | None) -> None:
     """Print the tables, and write the record and the figure where they are asked for."""
-    from rkcnn.disk import write_atomically
+    from rkcnn.disk import write_output
     from rkcnn.report.bench import bench_text
 
+    print(bench_text(record), flush=True)  # first: the disk may have become full in the meantime
     if json is not None:
-        write_atomically(json, record.to_json(), "name another file with --json")
-    print(bench_text(record))
-    if json is not None:
+        write_output(json, record.to_json(), OTHER_FILE)
         print_line(f"written   {json}")
     if output is not None:
         from rkcnn.report.figures.bench import draw_bench

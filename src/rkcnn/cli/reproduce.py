@@ -78,10 +78,12 @@ def reproduce(
         With --on ray: a folder for checkpoints that all machines share; without it they are sent to this machine.
     """
     from rkcnn.cli.summary import WARNINGS, describe_plan, describe_table, summarise_table
+    from rkcnn.fit.engine_names import check_engine
     from rkcnn.record.result import Result
     from rkcnn.record.run_state import BEGUN, NEW
     from rkcnn.record.tables import find_table
 
+    check_engine(engine)
     if on not in ("local", "ray"):
         raise InputError(f"--on {on} given; a table is trained on local or on ray")
     if on == "local" and (address or store):
@@ -179,7 +181,7 @@ def _stop_on_signals() -> Iterator[None]:
 
     def stop(number: int, frame: FrameType | None) -> None:
         nonlocal received
-        exit_if_importing(frame)  # workers, if there are any, keep their checkpoints when this process ends
+        exit_if_importing(number, frame)  # workers, if there are any, keep their checkpoints when this process ends
         received += 1
         how = "at once" if received > 1 else "every run keeps a checkpoint"
         with suppress(OSError):  # nobody may read it any more; the runs must stop all the same
@@ -211,12 +213,10 @@ def _train(
     from rkcnn.data.load import load_data_set
     from rkcnn.data.progress import Progress
     from rkcnn.data.sets import find_set
-    from rkcnn.fit.engine import check_engine
     from rkcnn.reproduce.estimate import count_cost
     from rkcnn.run.settings import check_network
     from rkcnn.run.side_by_side import Execution
 
-    check_engine(engine)
     training, _ = load_data_set(runs[0].data, sources, progress=Progress(sys.stderr))
     for spec in dict.fromkeys(run.network for run in runs):
         check_network(spec, training)

@@ -45,6 +45,8 @@ def describe_finished(folder: Path, result: Result) -> Iterator[str]:
     """Yield that a run is finished already and how to repeat it, and if the code has changed since."""
     state = "is finished" if result.finished else "diverged"
     yield f"seed {result.run.seed} {state} already, in {folder}; --again repeats it"
+    if result.finished and not (folder / WEIGHTS).exists():
+        yield f"  its {WEIGHTS} is not there, so it can't be evaluated or used; --again trains it anew"
     for other in find_other_code(result.stretches, result.run.network):
         made = f"commit {other.commit or 'unknown'}, source {other.source}"
         yield f"  {other.epochs} of its epochs were computed by a different version of the code ({made})"

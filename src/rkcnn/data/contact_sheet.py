@@ -11,7 +11,7 @@ import torch
 
 from rkcnn.data.histogram import mean_and_deviation
 from rkcnn.data.images import Images
-from rkcnn.disk import write_atomically
+from rkcnn.disk import write_output
 from rkcnn.error import InputError
 from rkcnn.escape import escape_text
 
@@ -97,7 +97,7 @@ def save_sheet(sheet: Image, path: Path) -> None:
         raise InputError(f"{path}: a sheet is a PNG file; give a name that ends in .png")
     content = BytesIO()
     sheet.save(content, format="PNG")
-    write_atomically(path, content.getvalue(), "give another file")
+    write_output(path, content.getvalue(), "give another file")
 
 
 def _scale(images: Images) -> int:

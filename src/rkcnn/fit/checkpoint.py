@@ -123,7 +123,7 @@ def _load_tensors(
             damaged.append(path.name)
             continue
         facts, tensors = found
-        shapes, wanted = ({name: value.shape for name, value in each.items()} for each in (tensors, own))
+        shapes, wanted = ({name: (value.shape, value.dtype) for name, value in each.items()} for each in (tensors, own))
         if facts["schema"] == SCHEMA and facts["identity"] != identity:
             difference = _differences(facts["identity"], identity)
             raise InputError(f"{path} is of another run ({difference}); remove it or name another `out=...`")

@@ -7,14 +7,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 
-from rkcnn.error import InputError
+from rkcnn.fit.engine_names import check_engine
 from rkcnn.fit.trainer import Trainer
 from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.compiling import NotCompiled, compiling, why_not_compiled
 from rkcnn.model.cost import cost
 from rkcnn.model.fast.choose import fuse_steps
 
-ENGINES = ("auto", "eager", "compile", "graph", "fused")
 WARM_UP = 3  # real steps that let cuDNN and the allocator settle before a capture; their effect is undone
 LONG = 2e13  # FLOPs of a run on a CPU, about ten minutes of two cores: from there the minute that compiling takes pays
 FEWEST_IMAGES = 100_000  # of all epochs together: shorter runs are not counted
@@ -126,12 +125,6 @@ def _state_restored(trainer: Trainer) -> Iterator[None]:
         with torch.no_grad():
             for tensor, value in zip(state, saved, strict=True):
                 tensor.copy_(value)
-
-
-def check_engine(kind: str) -> None:
-    """Raise InputError unless `kind` is the name of an engine."""
-    if kind not in ENGINES:
-        raise InputError(f"no engine {kind!r}; engines are {', '.join(ENGINES)}")
 
 
 def start_engine(kind: str, trainer: Trainer) -> Engine:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rkcnn.disk import MissingFile, read_file, write_atomically
+from rkcnn.disk import MissingFile, read_file, write_output
 from rkcnn.error import InputError
 from rkcnn.page_writer import run_writer
 from rkcnn.report.paper import COST_TABLES, MISPRINTS
@@ -73,7 +73,7 @@ def replace_between(text: str, markers: tuple[str, str], part: str, where: str =
 
 def write_between(path: Path, markers: tuple[str, str], part: str) -> None:
     """Replace what stands between two markers of a file."""
-    write_atomically(path, replace_between(_read(path, markers), markers, part, str(path)).encode())
+    write_output(path, replace_between(_read(path, markers), markers, part, str(path)).encode(), "name another file")
 
 
 def check_markers(path: Path, markers: tuple[str, str]) -> None:

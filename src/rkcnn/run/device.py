@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import platform
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -16,6 +18,8 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
 def pick_device(name: str) -> torch.device:
     """Return the device of that name; auto is a GPU where there is one. Raises InputError if it can't be used."""
+    if not isinstance(name, str):
+        raise InputError(f"`device={name!r}` given; give its name: cpu, cuda, cuda:N or auto")
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -33,6 +37,21 @@ def set_precision(precision: str) -> None:
     """Allow a GPU's matrix units to round float32 products, unless the precision is fp32."""
     torch.backends.cuda.matmul.allow_tf32 = precision != "fp32"
     torch.backends.cudnn.allow_tf32 = precision != "fp32"
+
+
+@contextmanager
+def usual_torch() -> Iterator[None]:
+    """Compute in the block as torch does by default: new tensors in float32, and with gradients.
+
+    Otherwise a caller's `torch.set_default_dtype` or `torch.no_grad` would change what a run computes.
+    """
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        with torch.inference_mode(False), torch.enable_grad():
+            yield
+    finally:
+        torch.set_default_dtype(before)
 
 
 def keep_freed_memory() -> None:

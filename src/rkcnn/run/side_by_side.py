@@ -17,11 +17,12 @@ import torch
 from rkcnn.data.images import Images
 from rkcnn.disk import MissingFile, check_replaceable, lock_folder
 from rkcnn.error import InputError
+from rkcnn.fit.engine_names import check_engine
 from rkcnn.fit.fit import Diverged, EpochDone, Paused, StepsDone, fit
 from rkcnn.fit.ranks import Ranks, join
 from rkcnn.record.result import Result, read_result
 from rkcnn.record.run import Run
-from rkcnn.run.device import forget_peak, pick_device
+from rkcnn.run.device import forget_peak, pick_device, usual_torch
 from rkcnn.run.job import Job, checksums, start_job
 from rkcnn.run.observer import Observer
 from rkcnn.run_folder import REPLACED_RESULT, RESULT, find_checkpoint_files, find_incomplete_files, list_written_files
@@ -73,6 +74,9 @@ class Execution:
     checkpoint_interval: float = CHECKPOINT_INTERVAL
     init_from: Path | None = None  # where the weights are that the recipe's `initial_weights` names
 
+    def __post_init__(self) -> None:
+        check_engine(self.engine)
+
 
 def train_side_by_side(
     runs: Sequence[Run], training: Images, test: Images, execution: Execution, observer: Observer
@@ -84,6 +88,7 @@ def train_side_by_side(
     """
     results: dict[Run, Result] = {}
     with ExitStack() as stack:
+        stack.enter_context(usual_torch())
         ranks, device = stack.enter_context(join(pick_device(execution.device)))
         if not ranks.writes:
             observer = Observer()

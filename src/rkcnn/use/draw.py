@@ -7,7 +7,7 @@ from html import escape
 from math import ceil
 from pathlib import Path
 
-from rkcnn.disk import write_atomically
+from rkcnn.disk import write_output
 from rkcnn.error import InputError
 from rkcnn.model.drawing import Diagram
 from rkcnn.model.families import ORIGINALS, find_original
@@ -125,7 +125,7 @@ class Drawing:
             raise InputError(f"can't draw to {path}; the picture is an SVG, so give a file that ends in .svg")
         if not path.parent.is_dir():
             raise InputError(f"can't draw to {path}: there is no folder {path.parent}; name one that exists")
-        write_atomically(path, self.svg.encode(), "name another file")
+        write_output(path, self.svg.encode(), "name another file")
 
     def _repr_svg_(self) -> str:
         return self.svg

@@ -24,7 +24,7 @@ from torch.fx import GraphModule
 
 from rkcnn.data.load import load_data_set
 from rkcnn.data.options import Sources
-from rkcnn.disk import write_atomically, writing_to
+from rkcnn.disk import write_output, writing_to
 from rkcnn.error import InputError, did_you_mean, how_to_install
 from rkcnn.run_folder import HUB_WEIGHTS, RESULT, WEIGHTS
 from rkcnn.use.held_out import load_tested_images
@@ -108,7 +108,7 @@ def export(model: Classifier | TrainingResult | str | Path, to: str | None = Non
         )
     with writing_to(path.parent, REMEDY):
         path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, content, REMEDY)
+    write_output(path, content, REMEDY)
     return Exported(path, kind, difference, len(pixels), name)
 
 
