@@ -66,6 +66,18 @@ def test_split_refuses_all_or_none(held: int) -> None:
         make(5).split(held)
 
 
+@pytest.mark.parametrize("count", [0, -1, 6, 2.5, True, None, "2"])
+def test_choose_refuses_what_is_no_part(count: int) -> None:
+    with pytest.raises(
+        InputError, match=f"made: {count!r} of 5 images can't be chosen; give a whole number from 1 to 5"
+    ):
+        make(5).choose(count)
+
+
+def test_choose_can_take_all() -> None:
+    assert torch.equal(make(5).choose(5).pixels, make(5).pixels)
+
+
 def test_a_part_cant_be_checked() -> None:
     train, _ = load_data_set("mnist-mini")
     for part in (*train.split(5000), train.choose(10)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -173,6 +174,70 @@ def test_inductor_agrees_with_eager() -> None:
     found = torch.compile(network, fullgraph=True)(x)
     network.load_state_dict(state)
     torch.testing.assert_close(found, network(x), rtol=1e-4, atol=1e-4)
+
+
+@torch.no_grad()
+def test_no_images_give_no_logits(network: Network) -> None:
+    for mode in (True, False):
+        before = copy.deepcopy(network.train(mode).state_dict())
+        assert network(images(network, 0)).shape == (0, 10)
+        assert [path.y[-1].shape[0] for path in network.trajectory(images(network, 0))] == [0] * len(network.periods)
+        assert all(
+            torch.equal(before[key], value) for key, value in network.state_dict().items() if "batches" not in key
+        )
+    assert network.fused()(images(network, 0)).shape == (0, 10)
+
+
+@pytest.mark.parametrize("precision", [torch.float16, torch.bfloat16])
+def test_half_precision_without_autocast(network: Network, precision: torch.dtype) -> None:
+    x = images(network)
+    with torch.no_grad():
+        expected = network.eval()(x)
+        found = network.to(precision)(x.to(precision))
+        assert found.dtype == precision
+        states = [y for path in network.trajectory(x.to(precision)) for y in path.y]
+        assert {y.dtype for y in states} == {precision}
+        torch.testing.assert_close(found.float(), expected, rtol=0.05, atol=0.05)
+        fused = network.fused(images=3)(x.to(precision))
+        torch.testing.assert_close(fused, expected, rtol=0.05, atol=0.05)
+    network.train()(x.to(precision)).float().square().sum().backward()
+    for name, parameter in network.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.dtype == precision, name
+        assert parameter.grad.isfinite().all(), name
+
+
+@pytest.mark.parametrize("name", ["RKCNN-R-2@k=8", "RKNet-rk4_38@k=8,norm=bn", "CliqueNet-k80-T18"])
+def test_images_in_another_precision_than_the_weights_are_refused(name: str) -> None:
+    network = create_model(name).eval()
+    x = torch.randn(2, 3, 32, 32)
+    words = r"images of torch.float64 given, and its weights are torch.float32; give images.to\(torch.float32\)"
+    for refuse in (network, lambda given: period_features(network, given), network.fused(), network.fused("bf16")):
+        with pytest.raises(InputError, match=words):
+            refuse(x.double())
+    with pytest.raises(InputError, match=r"images of torch\.float16 given"):
+        network(x.half())
+    with pytest.raises(InputError, match=r"convert the weights by network.to\(torch.float32\)"):
+        network.double()(x)
+
+
+def test_autocast_takes_images_in_every_precision_but_float64() -> None:
+    network = build("RKCNN-R-2@k=8").eval()
+    x = images(network)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        for given in (x.half(), x.bfloat16()):
+            torch.testing.assert_close(network(given), network(x), rtol=0.05, atol=0.05)
+        with pytest.raises(InputError, match=r"images of torch\.float64 given"):
+            network(x.double())
+
+
+@pytest.mark.parametrize("given", [None, [1.0], "cat.png"])
+def test_what_is_no_tensor_is_refused(given: Any) -> None:
+    network = build("ResNet@k=8")
+    words = rf"images of type {type(given).__name__} given; it takes a tensor \(batch, 3, height, width\)"
+    for refuse in (network, network.trajectory, network.fused()):
+        with pytest.raises(InputError, match=words):
+            refuse(given)
 
 
 def test_wrong_images_get_one_clear_sentence() -> None:

@@ -48,6 +48,14 @@ def solved(**change: Any) -> Solution:
         ({"t": np.array([0, 1 + 1j])}, "real, finite times"),
         ({"t": torch.zeros(10_000)}, "increase, or decrease"),
         ({"t": torch.tensor([0.0, 1.0], requires_grad=True)}, r"give t.detach\(\)"),
+        *(
+            ({"t": t, **how}, "float32, which holds numbers")
+            for t in ([0, 1e300], [1e39, 0])
+            for how in ({}, RK4, RADAU)
+        ),
+        ({"t": [-3e38, 3e38]}, "gaps between them, that are smaller"),
+        ({"t": [1e300]}, r"`t=\[1e\+300\]` given; the solve is in torch.float32"),
+        ({"t": [-1e308, 1e308], "y0": torch.ones(2).double()}, "float64, which holds numbers"),
         ({"y0": [1.0]}, "it must be a tensor"),
         ({"y0": torch.tensor([1])}, "floating-point"),
         ({"y0": torch.tensor([1j])}, "floating-point"),
@@ -99,3 +107,9 @@ def test_parameters_may_come_from_an_iterator() -> None:
 
     solved(f=f, **RADAU, parameters=layer.parameters()).ys.sum().backward()
     assert layer.bias.grad is not None
+
+
+def test_times_may_be_as_large_as_the_precision() -> None:
+    found = solved(f=lambda t, y: 0 * y, y0=torch.ones(2).double(), t=[0.0, 1e300])
+    assert found.converged
+    assert torch.equal(found.ys[1], found.ys[0])

@@ -44,6 +44,20 @@ def test_every_way_to_name_a_model_gives_the_recorded_error(trained: TrainingRes
     assert found.interval[0] < found.error < found.interval[1]
 
 
+@pytest.mark.parametrize("precision", [torch.float64, torch.float16, torch.bfloat16])
+def test_a_network_may_be_converted(trained: TrainingResult, arrays: Arrays, precision: torch.dtype) -> None:
+    model = load(trained.folder)
+    model.network.to(precision)
+    assert evaluate(model, arrays[1]).nll == pytest.approx(evaluate(trained, arrays[1]).nll, rel=0.02)
+    assert {each.dtype for each in model.network.parameters()} == {precision}
+
+
+@pytest.mark.parametrize("device", [None, 3, ["cpu"], "toaster", "", "cuda:99"])
+def test_a_device_that_is_none_is_a_sentence(trained: TrainingResult, arrays: Arrays, device: Any) -> None:
+    with pytest.raises(InputError, match=r"device.*auto"):
+        evaluate(trained, arrays[1], device=device)
+
+
 def test_the_callers_network_is_left_as_it_was(trained: TrainingResult, arrays: Arrays) -> None:
     model = load(trained.folder)
     model.network.train()

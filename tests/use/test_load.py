@@ -46,6 +46,18 @@ def test_it_normalises_as_training_does(trained: TrainingResult, arrays: Arrays)
     np.testing.assert_array_equal(model(test.pixels).argmax(1), np.load(trained.folder / "predictions.npy"))
 
 
+@pytest.mark.parametrize("precision", [torch.float64, torch.float16, torch.bfloat16])
+def test_a_network_may_be_converted(
+    trained: TrainingResult, digits: tuple[Images, Images], precision: torch.dtype
+) -> None:
+    pixels = digits[1].pixels[:4]
+    model, converted = load(trained.folder), load(trained.folder)
+    converted.network.to(precision)
+    torch.testing.assert_close(converted(pixels).float(), model(pixels), rtol=0.05, atol=0.05)
+    for given in (pixels, pixels / 255):
+        assert {each.dtype for each in converted.features(given)} == {precision}
+
+
 def test_images_of_another_kind_are_refused(trained: TrainingResult, digits: tuple[Images, Images]) -> None:
     model = load(trained.folder)
     pixels = digits[0].pixels[:2]

@@ -20,6 +20,15 @@ from rkcnn.use.train import TrainingResult, train
 from use.conftest import Arrays
 
 
+@pytest.mark.parametrize("precision", [torch.float64, torch.float16, torch.bfloat16])
+def test_a_network_may_be_converted(trained: TrainingResult, arrays: Arrays, precision: torch.dtype) -> None:
+    model, converted = load(trained.folder), load(trained.folder)
+    converted.network.to(precision)
+    answers, expected = (each.predict(list(arrays[1][0]), top=10) for each in (converted, model))
+    for answer, other in zip(answers, expected, strict=True):
+        assert dict(answer.top) == pytest.approx(dict(other.top), abs=0.02)
+
+
 def test_every_way_to_give_a_picture_gets_the_same_answer(
     trained: TrainingResult, arrays: Arrays, tmp_path: Path
 ) -> None:

@@ -96,6 +96,12 @@ class Images:
 
     def choose(self, count: int) -> Images:
         """Return so many of the images, always the same ones, in their order."""
+        whole = isinstance(count, Integral) and not isinstance(count, bool)
+        if not whole or not 0 < count <= len(self):
+            raise InputError(
+                f"{self.name}: {count!r} of {len(self)} images can't be chosen; give a whole number from 1 to "
+                f"{len(self)}"
+            )
         return self._select(self._permutation()[:count].sort().values, f"{count} of {self.part}")
 
     def check(self) -> None:

@@ -15,7 +15,7 @@ from rkcnn.model.cost import default_size
 from rkcnn.model.fast.choose import fuse_stages, separate_stages
 from rkcnn.model.fold import fold_norms
 from rkcnn.model.layout import choose_layout
-from rkcnn.model.network import check_images
+from rkcnn.model.network import check_images, check_precision
 from rkcnn.model.period import Period
 from rkcnn.model.solver import Solver
 from rkcnn.solvers.solver_step import at_least_float32
@@ -68,6 +68,9 @@ class FusedNetwork(nn.Module):
         assert isinstance(self.channels, int)
         assert isinstance(self.smallest, int)
         check_images(str(self.name), self.channels, self.smallest, images)
+        rounds = self.precision == "bf16"
+        weights = torch.float32 if rounds else next(self.folded.parameters()).dtype
+        check_precision(str(self.name), images, weights, rounds)
         with torch.inference_mode(False), torch.no_grad(), _matrix_units(self.precision, self.engine != "eager"):
             if self.engine == "eager" or not len(images):
                 return self._compute(images)
@@ -234,9 +237,12 @@ def _count_flops(network: nn.Module, size: tuple[int, int] | None) -> int:
     hooks = [layer.register_forward_hook(count) for layer in layers]
     height, width = size or [max(default_size(channels), smallest)] * 2
     weight = layers[0].weight
-    image = at_least_float32(torch.zeros(1, channels, height, width, device=weight.device, dtype=weight.dtype))
+    kinds = {each.dtype for each in (*network.parameters(), *network.buffers()) if each.is_floating_point()}
+    rounded = len(kinds) > 1  # by `_round_weights`; a network that its user converted has one precision
+    dtype = torch.float32 if rounded else weight.dtype
+    image = torch.zeros(1, channels, height, width, device=weight.device, dtype=dtype)
     try:
-        with torch.autocast(weight.device.type, torch.bfloat16, enabled=weight.dtype == torch.bfloat16):
+        with torch.autocast(weight.device.type, torch.bfloat16, enabled=rounded):
             network(image)
     finally:
         for hook in hooks:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from rkcnn.error import InputError
 from rkcnn.model.families import FAMILIES
 from rkcnn.model.frame import ConvStem, OdeNetStem, Readout, Transition
-from rkcnn.model.layers import Layers, frozen_norms
+from rkcnn.model.layers import Layers, frozen_norms, has_autocast
 from rkcnn.model.limits import EVALUATIONS, check_evaluations, check_limit, limited_parameters, may_be_large
 from rkcnn.model.period import Period, load_class
 from rkcnn.model.spec import ModelSpec, norms_of
@@ -139,12 +139,25 @@ class Network(Inferring):
         return found
 
     def _preprocess(self, images: Tensor) -> Tensor:
-        check_images(self.name, self.channels, self.smallest, images)
+        _check(self, images)
         return self.preprocessor(images)
+
+
+def _check(network: Network | Published, images: Tensor) -> None:
+    """Raise InputError for what the network can't take."""
+    check_images(network.name, network.channels, network.smallest, images)
+    weight = next(network.parameters(), None)  # None in a copy that torch.nn.DataParallel made
+    if weight is not None and images.dtype != weight.dtype:
+        check_precision(network.name, images, weight.dtype, rounds=has_autocast(images))
 
 
 def check_images(name: str, channels: int, smallest: int, images: Tensor) -> None:
     """Raise InputError for a batch of images that a network can't take."""
+    if not isinstance(images, Tensor):
+        raise InputError(
+            f"{name}: images of type {type(images).__name__} given; it takes a tensor (batch, {channels}, height, "
+            "width)"
+        )
     if images.dim() != 4 or images.shape[1] != channels:
         raise InputError(
             f"{name}: images of shape {tuple(images.shape)} given; it takes (batch, {channels}, height, width)"
@@ -155,6 +168,18 @@ def check_images(name: str, channels: int, smallest: int, images: Tensor) -> Non
         raise InputError(
             f"{name}: images of {images.shape[2]}x{images.shape[3]} given; the smallest it can take is "
             f"{smallest}x{smallest}"
+        )
+
+
+def check_precision(name: str, images: Tensor, weights: torch.dtype, rounds: bool) -> None:
+    """Raise InputError for images of another precision than the weights.
+
+    With `rounds` autocast converts both to its own precision, unless one of them is float64.
+    """
+    if images.dtype != weights and not (rounds and torch.float64 not in (images.dtype, weights)):
+        raise InputError(
+            f"{name}: images of {images.dtype} given, and its weights are {weights}; give images.to({weights}), or "
+            f"convert the weights by network.to({images.dtype})"
         )
 
 
@@ -180,7 +205,7 @@ class Published(Inferring):
         )
 
     def forward(self, images: Tensor) -> Tensor:
-        check_images(self.name, self.channels, self.smallest, images)
+        _check(self, images)
         return self.classifier(self.features(images))
 
 
@@ -193,6 +218,7 @@ def period_features(network: nn.Module, images: Tensor) -> list[Tensor]:
     """
     with frozen_norms(network):
         if isinstance(network, Published):
+            _check(network, images)
             return [network.features(images)]
         assert isinstance(network, Network)
         found: list[Tensor] = []

@@ -16,7 +16,7 @@ from rkcnn.solvers.adjoint import adjoint
 from rkcnn.solvers.implicit import implicit
 from rkcnn.solvers.methods import ADAMS, IMPLICIT, METHODS
 from rkcnn.solvers.solve import take_steps
-from rkcnn.solvers.solver_step import LOCAL, BatchReducer, Field, SolverStep
+from rkcnn.solvers.solver_step import LOCAL, BatchReducer, Field, SolverStep, at_least_float32
 
 # R = 18 operations a 3/8-rule step; the paper charges an Adams solve two starters of 4 evaluations, nothing
 # for f(t_n, y_n), one evaluation for the corrector, and 14 or 16 operations more (docs/spec.md, 2 and 4).
@@ -72,8 +72,13 @@ class Solver:
         In evaluation each image converges, or adapts its step, by itself; in training the batch does so as a whole,
         over all processes, since batch norm couples its images. A solve whose steps depend on the data keeps its
         dropout masks, or their noise would count as error; an implicit or adjoint solve freezes its batch norms as
-        well, and updates their running statistics once, at the solution.
+        well, and updates their running statistics once, at the solution. Without images there is nothing that could
+        converge: the one step then leaves the state as it is.
         """
+        if not self.exact and not len(y):
+            empty = at_least_float32(y)
+            yield SolverStep(1.0, empty, (torch.zeros_like(empty),), evaluations=0)
+            return
         training = f.training and not y.is_meta
         per_image = self.per_image or (not f.training and self.method != "abm")
         reducer = self.reducer if training else LOCAL

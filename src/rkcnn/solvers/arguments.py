@@ -57,6 +57,16 @@ def read_times(t: Tensor | Sequence[float]) -> Tensor:
     return times
 
 
+def check_range(times: Tensor, precision: torch.dtype) -> None:
+    """Raise InputError for times, or gaps between them, that are too large for the precision of the solve."""
+    most = torch.finfo(precision).max
+    if max(float(each.abs().max()) for each in (times, times.diff()) if len(each)) > most:
+        raise InputError(
+            f"`t={_show(times.tolist())}` given; the solve is in {precision}, which holds numbers up to {most:.3g}, so "
+            "give times, and gaps between them, that are smaller"
+        )
+
+
 def read_positive(name: str, given: object) -> float:
     """Return a positive, finite number; one in a tensor or of NumPy is a number too."""
     value = _unwrap(given)

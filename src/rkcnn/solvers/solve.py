@@ -15,6 +15,7 @@ from rkcnn.error import InputError
 from rkcnn.solvers.adams import adams
 from rkcnn.solvers.adjoint import adjoint as solve_by_adjoint
 from rkcnn.solvers.arguments import (
+    check_range,
     check_state,
     count_steps,
     read_count,
@@ -101,6 +102,7 @@ def solve(
     adapts = tableau is not None and tableau.adapts and steps is None and h is None
     equal = None if adapts else read_steps(name, steps, h)
     start = at_least_float32(y0)
+    check_range(times, start.dtype)
     field = _Flattened(f, start.shape)
     if torch.is_grad_enabled() and (adjoint or solves_stages):
         _refuse_unknown_parameters(field, float(times[0]), start, name, known)

@@ -20,6 +20,7 @@ Time = float | Tensor
 """A number, or a tensor that broadcasts against y where every image has its own time."""
 Field = Callable[[Time, Tensor], Tensor]
 """The right-hand side f(t, y) of y' = f(t, y)."""
+HALF = (torch.bfloat16, torch.float16)
 
 
 @dataclass
@@ -51,7 +52,7 @@ class SolverStep:
 
 def at_least_float32(y: Tensor) -> Tensor:
     """Convert half precision to float32: solvers add small increments, also under autocast."""
-    return y.float() if y.dtype in (torch.bfloat16, torch.float16) else y
+    return y.float() if y.dtype in HALF else y
 
 
 def align(values: Tensor, y: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -88,7 +89,10 @@ def compute_logits(classifier: Classifier, images: Images, device: str) -> Tenso
 def fuse(classifier: Classifier, images: int, device: torch.device) -> FusedNetwork:
     """Return a copy of the network for inference on so many images, on a GPU in the precision of the training."""
     precision = find_precision(classifier, device)
-    return FusedNetwork(classifier.network, precision, images=images, size=classifier.size).to(device)
+    network = classifier.network
+    if next(network.parameters()).dtype != torch.float32:  # converted by its user
+        network = copy.deepcopy(network).float()
+    return FusedNetwork(network, precision, images=images, size=classifier.size).to(device)
 
 
 def find_precision(classifier: Classifier, device: torch.device) -> str:

@@ -100,8 +100,8 @@ class Classifier:
     @torch.no_grad()
     def __call__(self, images: Tensor | np.ndarray[Any, Any]) -> Tensor:
         """Return the logits (N, classes) of uint8 images (N, channels, height, width)."""
-        device = next(self.network.parameters()).device
-        return self.network(self.normalise(_as_tensor(images).to(device)))
+        weight = next(self.network.parameters())
+        return self.network(self.normalise(_as_tensor(images).to(weight.device)).to(weight.dtype))
 
     def predict(
         self,
@@ -161,7 +161,7 @@ class Classifier:
         weight = next(self.network.parameters())
         images = _as_tensor(images).to(weight.device)
         if not images.is_floating_point():
-            return period_features(self.network, self.normalise(images))
+            return period_features(self.network, self.normalise(images).to(weight.dtype))
         if images.dim() != 4 or images.shape[1] != self.channels:
             raise InputError(
                 f"images of shape {tuple(images.shape)} given; give (N, {self.channels}, height, width), the channels "

@@ -119,13 +119,13 @@ def check_invert(invert: object) -> None:
 
 
 def fuse_for(classifier: Classifier, pictures: int) -> FusedNetwork:
-    """Return the classifier's network for inference on so many pictures, in float32 and on its own device."""
+    """Return the classifier's network for inference on so many pictures, in its own precision and on its own device."""
     return FusedNetwork(classifier.network, images=pictures, size=classifier.size)
 
 
 def _classify(classifier: Classifier, network: FusedNetwork, pictures: Sequence[Picture], top: int) -> list[Prediction]:
-    device = next(network.parameters()).device
-    logits = network(classifier.normalise(_stack(pictures).to(device)))
+    weight = next(network.parameters())
+    logits = network(classifier.normalise(_stack(pictures).to(weight.device)).to(weight.dtype))
     probabilities = logits.double().softmax(1).cpu()
     best = probabilities.topk(min(top, len(classifier.classes)), 1)
     return [

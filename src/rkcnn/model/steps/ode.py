@@ -10,19 +10,19 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rkcnn.model.drawing import Diagram, fraction
-from rkcnn.model.layers import Conv, Layers
+from rkcnn.model.layers import Conv, Layers, has_autocast
 from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.solver import Solver
 from rkcnn.model.spec import ModelSpec
 from rkcnn.solvers.methods import ADAMS, BASHFORTH, METHODS, MOULTON
-from rkcnn.solvers.solver_step import SolverStats, Time
+from rkcnn.solvers.solver_step import HALF, SolverStats, Time
 
 
 class OdeFunction(nn.Module):
     """f(t, y): norm, ReLU, 3x3, norm, ReLU, 3x3, norm, convolutions with bias.
 
     With `time` each convolution reads one more channel, the first, filled with t: 18k^2 + 26k parameters. Without it
-    there are 18k^2 + 8k.
+    there are 18k^2 + 8k. A network in half precision computes f in it too, while the solver adds up in float32.
     """
 
     folded_norms: ClassVar = {"conv1": "norm2", "conv2": "norm3"}
@@ -37,6 +37,8 @@ class OdeFunction(nn.Module):
         self.norm3 = layers.norm(k)
 
     def forward(self, t: Time, y: Tensor) -> Tensor:
+        if y.dtype != self.conv1.weight.dtype and not has_autocast(y):
+            y = y.to(self.conv1.weight.dtype)
         y = self._convolve(self.conv1, t, F.relu(self.norm1(y)))
         y = self._convolve(self.conv2, t, F.relu(self.norm2(y)))
         return self.norm3(y)
@@ -82,10 +84,16 @@ class OdePeriod(Period):
         return y
 
     def walk(self, y: Tensor) -> Iterator[TimeStep]:
+        # Solvers return at least float32, which autocast rounds where it has to; without it, layers need y's precision.
+        half = y.dtype in HALF and not has_autocast(y)
+
+        def state(solved: Tensor) -> Tensor:
+            return self.state(solved).to(y.dtype) if half else self.state(solved)
+
         step, backwards = None, []
         for step in self.solver.walk(self.f, self.start(y)):
             backwards.append(step.backward)
-            yield TimeStep(self.state(step.y), tuple(map(self.state, step.increments)), t=step.t)
+            yield TimeStep(state(step.y), tuple(map(state, step.increments)), t=step.t)
         counts = self.training and torch.is_grad_enabled() and not y.is_meta  # a trajectory is no training
         if self.solver_stats is not None and step is not None and counts:
             self.solver_stats.add(step, backwards)
