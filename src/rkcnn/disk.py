@@ -59,10 +59,14 @@ def writing_to(path: Path, remedy: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = _REASONS.get(error.errno or 0, str(error))
         if error.errno == errno.ENOENT:
             remedy = "name another folder or make it again"
-        raise DiskError(f"can't write to {path}: {reason}; {remedy}") from error
+        raise DiskError(f"can't write to {path}: {explain(error)}; {remedy}") from error
+
+
+def explain(error: OSError) -> str:
+    """Return in plain words why something can't be written."""
+    return _REASONS.get(error.errno or 0, str(error))
 
 
 def open_file(path: Path) -> BufferedReader:

@@ -79,6 +79,12 @@ def how_to_install(extra: str) -> str:
     return f"pip install --constraint constraints.txt --editable '.[{extra}]' in the checkout"
 
 
+def is_out_of_memory(error: MemoryError | RuntimeError) -> bool:
+    """Whether Python, or torch on a CPU or GPU, got no memory."""
+    texts = ("allocate memory", "not enough memory", "out of memory")
+    return isinstance(error, MemoryError) or any(text in str(error) for text in texts)
+
+
 def _flag(name: str, value: str) -> str:
     name = name.replace("_", "-")
     if value == "False":

@@ -110,6 +110,38 @@ def test_a_closed_pipe_ends_a_command_without_a_message(command: str) -> None:
     assert (process.wait(60), said) == (141, "")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("command", ["data list", "describe ResNet@k=4", "--help"])
+def test_a_full_disk_under_the_output_is_a_sentence(command: str) -> None:
+    with open("/dev/full", "w") as full:
+        said = subprocess.run([sys.executable, "-m", "rkcnn", *command.split()], stdout=full, stderr=subprocess.PIPE)
+    sentence = b"rkcnn: can't write to standard output: the disk is full; send it elsewhere\n"
+    assert (said.returncode, said.stderr) == (2, sentence)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("both", [False, True])
+def test_a_full_disk_under_the_log_loses_no_run(both: bool, tmp_path: Path) -> None:
+    command = (sys.executable, "-m", "rkcnn", "train", "ResNet@k=4", "--device", "cpu", "--out", str(tmp_path))
+    with open("/dev/full", "w") as full:
+        errors = full if both else subprocess.PIPE
+        said = subprocess.run([*command, "--epochs", "1", "--set", "max_steps_per_epoch=2"], stdout=full, stderr=errors)
+    assert said.returncode == 2
+    assert both or b"can't write to standard output: the disk is full" in said.stderr.splitlines()[-1]
+    assert len(list(tmp_path.rglob("result.json"))) == 1
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")])
+def test_too_little_memory_is_a_sentence(error: Exception, rkcnn: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("rkcnn.run.train.train", fail)
+    code, out, said = rkcnn("train")
+    assert (code, out) == (2, "")
+    assert said.startswith("rkcnn: this needs more memory than there is; give a smaller network")
+
+
 @pytest.mark.parametrize("module", ["cyclopts", "rkcnn.data.load"])
 def test_ctrl_c_while_modules_load_is_no_traceback(module: str) -> None:
     code = f"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 import numpy as np
@@ -121,8 +122,14 @@ def test_pictures_of_a_folder_and_its_subfolders_are_found_in_order(tmp_path: Pa
     for name in ("b/2.PNG", "b/1.jpeg", "a.webp", "notes.txt", ".hidden.png", ".thumbnails/3.png"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
+    (tmp_path / "b" / "3.png").symlink_to("nowhere")  # it is named when it can't be read
+    os.mkfifo(tmp_path / "b" / "4.png")
     found = find_pictures(tmp_path)
-    assert found.pictures == [tmp_path / name for name in ("a.webp", "b/1.jpeg", "b/2.PNG")]
+    assert found.pictures == [tmp_path / name for name in ("a.webp", "b/1.jpeg", "b/2.PNG", "b/3.png", "b/4.png")]
+    reasons = ("a link to a file that doesn't exist", "a pipe, not a file")
+    for path, why in zip(found.pictures[3:], reasons, strict=True):
+        with pytest.raises(InputError, match=f"{path}: can't be read .it is {why}"):
+            read_picture(path, GREY)
     assert found.others == [tmp_path / "notes.txt"]
     assert find_pictures(tmp_path / "notes.txt").pictures == [tmp_path / "notes.txt"]
 

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors import safe_open
+from safetensors.torch import load, save, save_file
 from torch import nn
 
 from rkcnn.data.images import Images
 from rkcnn.data.load import load_data_set
 from rkcnn.error import InputError
-from rkcnn.evaluation.weights import NetworkDescription, read_weights
+from rkcnn.evaluation.weights import NetworkDescription, pack_weights, read_weights
 from rkcnn.model.create import create_model
 
 
@@ -39,6 +40,22 @@ def test_the_network_comes_back(tmp_path: Path, digits: Images) -> None:
     assert not network.training
     pixels = torch.rand(2, 1, 28, 28)
     assert torch.equal(network(pixels), made(pixels))
+
+
+def test_the_same_weights_give_the_same_bytes(tmp_path: Path) -> None:
+    tensors = {"b": torch.arange(3.0).half(), "a": torch.eye(2).T, "counter": torch.tensor(7)}
+    metadata = {f"key {i}": 'ä\\n"' + "x" * i for i in range(8)}
+    content = pack_weights(tensors, metadata)
+    assert all(pack_weights(tensors, dict(reversed(metadata.items()))) == content for _ in range(8))
+    path = tmp_path / "weights.safetensors"
+    path.write_bytes(content)
+    with safe_open(path, framework="np") as file:
+        assert file.metadata() == metadata
+    back = load(content)
+    assert back.keys() == tensors.keys()
+    assert all(torch.equal(back[name], value) for name, value in tensors.items())
+    one = {"rkcnn": "{}"}
+    assert pack_weights(tensors, one) == save({name: value.contiguous() for name, value in tensors.items()}, one)
 
 
 @pytest.mark.parametrize(

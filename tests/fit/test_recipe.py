@@ -185,3 +185,16 @@ def test_numpys_numbers_are_kept_as_pythons() -> None:
     recipe = change_mini(epochs=np.int64(3), lr=np.float32(0.5), milestones=[np.int64(1)])
     assert json.loads(json.dumps(asdict(recipe))) | {"milestones": (1,)} == asdict(recipe)
     assert (recipe.epochs, recipe.lr, recipe.milestones) == (3, 0.5, (1,))
+
+
+def test_a_recipe_of_ones_own_is_told_from_others_of_its_name() -> None:
+    mine = Recipe("mine", epochs=2, batch=32, lr=0.1)
+    assert str(mine) == "mine,epochs=2,batch=32,lr=0.1"
+    assert str(replace(mine, flip=True)) == "mine,epochs=2,batch=32,lr=0.1,flip=True"
+    assert replace(mine, precision="bf16").describe_precision() == "mine,epochs=2,batch=32,lr=0.1 in bf16"
+
+
+@pytest.mark.parametrize("name", ["", "..", ".", "a/b", "a b", "a,b=1", "-x", "ä"])
+def test_a_name_that_no_folder_should_have(name: str) -> None:
+    with pytest.raises(InputError, match=r"recipe name .* given; it begins with a letter or digit"):
+        Recipe(name, epochs=2, batch=32, lr=0.1)

@@ -97,5 +97,5 @@ def test_too_little_memory_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
         raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
 
     monkeypatch.setattr(torch, "empty", fail)
-    with pytest.raises(InputError, match="needs more memory than this machine has"):
+    with pytest.raises(InputError, match="needs more memory than there is"):
         create_model("ResNet@k=4")

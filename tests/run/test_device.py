@@ -23,8 +23,8 @@ from rkcnn.run.device import (
 )
 
 
-@pytest.mark.parametrize("name", ["cuda:7", "toaster", "hpu", "cpu:x"])
-def test_a_device_that_is_not_here_is_a_sentence(name: str) -> None:
+@pytest.mark.parametrize("name", ["cuda:7", "toaster", "hpu", "cpu:x", torch.device("cuda:7"), torch.device("hpu")])
+def test_a_device_that_is_not_here_is_a_sentence(name: str | torch.device) -> None:
     with pytest.raises(InputError, match=f"{name}.*"):
         pick_device(name)
 
@@ -49,7 +49,7 @@ def test_torch_is_as_usual_for_a_while() -> None:
 
 
 def test_cpu_is_always_here() -> None:
-    assert pick_device("cpu") == torch.device("cpu")
+    assert pick_device("cpu") == pick_device(torch.device("cpu")) == torch.device("cpu")
     assert describe_machine(torch.device("cpu"))["gpu"] is None
     assert peak_bytes(torch.device("cpu")) > 1 << 20
 

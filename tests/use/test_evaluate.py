@@ -137,7 +137,7 @@ def test_a_choice_is_read() -> None:
         ("dopri5", r"'dopri5' given \(did you mean method=dopri5\?\)"),
         ("tol=1,tol=2", "'tol=2' given"),
         ("tol=small", "tol=small given; a tolerance is a number"),
-        ("steps=1.5", "steps=1.5 given; give a whole number"),
+        ("steps=1.5", "steps=1.5 given; give a whole number from 1 to 1000"),
         ("method=rk5", "no method 'rk5'"),
     ],
 )
@@ -151,7 +151,7 @@ def test_every_kind_and_grade_is_measured_once(trained: TrainingResult, arrays: 
     seen: list[tuple[int, int]] = []
     clean, errors = measure_corrupted(model, test, "cpu", lambda done, total: seen.append((done, total)))
     assert clean == trained.error
-    assert seen == [(done, 21) for done in range(1, 22)]
+    assert seen == [(done * len(test), 21 * len(test)) for done in range(1, 22)]
     assert {kind: len(grades) for kind, grades in errors.items()} == dict.fromkeys(
         ("noise", "blur", "contrast", "shift"), 5
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from difflib import get_close_matches
-from errno import ENAMETOOLONG
+from errno import EDQUOT, EIO, ENAMETOOLONG, ENOSPC
 
 from cyclopts import App, CycloptsError, Group, MissingArgumentError, UnknownOptionError, UnusedCliTokensError
 
 from rkcnn import __version__
-from rkcnn.cli.output import escape_unencodable_output, print_error
-from rkcnn.error import InputError, shorten
+from rkcnn.cli.output import discard_output, escape_unencodable_output, flush_output, print_error
+from rkcnn.error import InputError, is_out_of_memory, shorten
 from rkcnn.interrupt import EXIT_CODE
 
 NAMES = ("describe", "draw", "predict")  # commands whose arguments are names of networks or pictures
@@ -196,20 +196,31 @@ def main(arguments: list[str] | None = None) -> None:
             check_arguments(sys.argv[1:] if arguments is None else arguments)
             app(arguments, exit_on_error=False, print_error=False)
         finally:
-            if sys.stdout is not None:  # it is None where the shell closed it: `>&-`
-                sys.stdout.flush()  # here, where a closed pipe can be caught
+            flush_output()  # here, where a closed pipe or a full disk can be caught
     except BrokenPipeError:  # the reader, for example `head`, has read all it wants
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more when it ends
+        discard_output()
         sys.exit(CLOSED_PIPE)
     except (InputError, CycloptsError) as error:
         if os.environ.get("LOCAL_RANK", "0") == "0":  # torchrun's other ranks on this machine would say the same
             print_error(describe_error(error))
         sys.exit(2)
     except OSError as error:
-        if error.errno != ENAMETOOLONG:
+        if error.errno == ENAMETOOLONG:
+            name = shorten(os.fsdecode(error.filename or "a path"))
+            print_error(f"{name} can't be a file or folder: the name is too long; give a shorter one")
+        elif error.errno in (ENOSPC, EDQUOT, EIO) and error.filename is None:  # all other writes say where
+            from rkcnn.disk import explain
+
+            discard_output()
+            print_error(f"can't write to standard output: {explain(error)}; send it elsewhere")
+        else:
             raise
-        name = shorten(os.fsdecode(error.filename or "a path"))
-        print_error(f"{name} can't be a file or folder: the name is too long; give a shorter one")
+        sys.exit(2)
+    except (MemoryError, RuntimeError) as error:  # the latter is torch's
+        if not is_out_of_memory(error):
+            raise
+        remedy = "give a smaller network, a smaller batch or fewer images, or end other programs"
+        print_error(f"this needs more memory than there is; {remedy}")
         sys.exit(2)
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # rich's consoles catch it themselves and exit with 1

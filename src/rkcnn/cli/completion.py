@@ -32,13 +32,19 @@ def install_completion(
     from cyclopts.completion.detect import ShellDetectionError, detect_shell
 
     from rkcnn.cli import app
-    from rkcnn.disk import writing_to
+    from rkcnn.disk import write_output, writing_to
     from rkcnn.error import InputError
 
     try:
         chosen = shell or detect_shell()
     except ShellDetectionError:
         raise InputError("can't tell which shell this is; name it, as in `shell=bash`") from None
-    with writing_to(output or Path.home(), REMEDY):
-        path = app.install_completion(shell=chosen, output=output, add_to_startup=output is None)
-    print_line(f"wrote {path}; open a new shell" + ("" if output is None else f" that loads it, as by `source {path}`"))
+    if output is not None:
+        with writing_to(output, REMEDY):
+            output.parent.mkdir(parents=True, exist_ok=True)
+        write_output(output, app.generate_completion(shell=chosen).encode(), REMEDY)
+        print_line(f"wrote {output}; open a new shell that loads it, as by `source {output}`")
+        return
+    with writing_to(Path.home(), REMEDY):
+        path = app.install_completion(shell=chosen)
+    print_line(f"wrote {path}; open a new shell")

@@ -160,10 +160,12 @@ class Evaluation:
 
 def report_metrics(task: Evaluation) -> None:
     """Measure, draw and print what the network gets wrong."""
+    from rkcnn.cli.progress import CountProgress
     from rkcnn.use.evaluate import measure_on
 
     result, images = task.classifier.result, task.images
-    metrics = measure_on(task.classifier, images, task.device)
+    with CountProgress(sys.stderr, "images") as progress:
+        metrics = measure_on(task.classifier, images, task.device, progress.show)
     pictures, notes = task.save(lambda folder: save_pictures(metrics, images, task.classifier.name, folder))
     if task.json:
         task.print_json({**metrics.as_dict(), "pictures": [str(path) for path in pictures], "notes": notes})
@@ -244,9 +246,11 @@ def _cut(name: str, most: int = 16) -> str:
 
 def report_solvers(task: Evaluation, choices: Sequence[SolverChoice]) -> None:
     """Print the error by each solver beside that of the training's, with what the solves took."""
+    from rkcnn.cli.progress import CountProgress
     from rkcnn.use.evaluate import compare_solvers
 
-    found = compare_solvers(task.classifier, task.images, choices, task.device)
+    with CountProgress(sys.stderr, "images") as progress:
+        found = compare_solvers(task.classifier, task.images, choices, task.device, progress.show)
     if task.json:
         task.print_json({"solvers": [{**asdict(each), "metrics": each.metrics.as_dict()} for each in found]})
         return
@@ -277,9 +281,8 @@ def report_corrupted(task: Evaluation) -> None:
     if task.folder:
         with writing_to(task.folder, "name another folder with -o"):
             task.folder.mkdir(parents=True, exist_ok=True)
-    progress = CountProgress(sys.stderr, "evaluations")
-    clean, errors = measure_corrupted(task.classifier, task.images, task.device, progress.show)
-    progress.clear()
+    with CountProgress(sys.stderr, "images") as progress:
+        clean, errors = measure_corrupted(task.classifier, task.images, task.device, progress.show)
     title = f"{task.classifier.name} on {task.images.name}"
     figure = draw_corruptions(clean, errors, title)
     pictures, notes = task.save(lambda folder: ([*save_figure(figure, folder / "corruptions")], []))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -46,27 +47,27 @@ def models(
 def count_all(show_progress: bool) -> list[dict[str, Any]]:
     """Return a dictionary for each row of the paper's tables, and for the Identity rows that we add."""
     import torch
-    from rich.console import Console
-    from rich.progress import track
 
+    from rkcnn.cli.progress import CountProgress
     from rkcnn.model.cost import cost
     from rkcnn.model.create import create_model
     from rkcnn.report.paper import COST_TABLES
 
     work = [(table, name, section) for table, section in PAPER_TABLES.items() for name in section.specs]
-    console = Console(stderr=True, quiet=not show_progress)
     known: dict[tuple[str, int], dict[str, Any]] = {}
     rows = []
-    for table, name, section in track(work, "counting", console=console, transient=True):
-        key = name, section.channels
-        if key not in known:
-            with torch.device("meta"):
-                network = create_model(name, classes=10, channels=section.channels)
-            counted = asdict(cost(network, section.size))
-            per_class = sum(p[0].numel() for p in network.classifier.parameters())
-            known[key] = {**counted, "params_100": counted["params"] + 90 * per_class}
-        cell = COST_TABLES[table].rows.get(name)
-        rows.append({"table": table, "name": name, **known[key], "paper": cell and cell._asdict()})
+    with CountProgress(sys.stderr if show_progress else None, "networks") as progress:
+        for done, (table, name, section) in enumerate(work, 1):
+            key = name, section.channels
+            if key not in known:
+                with torch.device("meta"):
+                    network = create_model(name, classes=10, channels=section.channels)
+                counted = asdict(cost(network, section.size))
+                per_class = sum(p[0].numel() for p in network.classifier.parameters())
+                known[key] = {**counted, "params_100": counted["params"] + 90 * per_class}
+            cell = COST_TABLES[table].rows.get(name)
+            rows.append({"table": table, "name": name, **known[key], "paper": cell and cell._asdict()})
+            progress.show(done, len(work))
     return rows
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import os
 import sys
+from contextlib import suppress
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 _IN_ASCII = {"±": "+-", "–": "-", "−": "-", "×": "x", "Δ": "d", "’": "'", "“": '"', "”": '"', "²": "2", "…": "..."}
 
 
+_failures: list[OSError] = []  # of lines that `print_on` could not write
+
+
 def print_line(line: str = "", *, flush: bool = False) -> None:
     """Print one line on standard output; control characters in it are shown escaped."""
     print(escape_text(line), flush=flush)
@@ -24,7 +29,8 @@ def print_line(line: str = "", *, flush: bool = False) -> None:
 def print_error(sentence: str) -> None:
     """Print one sentence on standard error, with options spelled as on the command line."""
     said = escape_text(" ".join(with_flags(sentence).split()))
-    print(f"rkcnn: {shorten_message(said)}", file=sys.stderr, flush=True)  # escapes are longer than what they stand for
+    with suppress(OSError):  # a log on a full disk; the exit code still says that something failed
+        print(f"rkcnn: {shorten_message(said)}", file=sys.stderr, flush=True)  # here, since escapes are long
 
 
 def with_null(value: Any) -> Any:
@@ -40,8 +46,31 @@ def with_null(value: Any) -> Any:
 
 
 def print_on(console: Console, line: str) -> None:
-    """Print one line on a console that may show progress bars too."""
-    console.print(escape_text(line), highlight=False, markup=False, soft_wrap=True)
+    """Print one line on a console that may show progress bars too.
+
+    If it can't be written, as in a log on a full disk, work goes on without further lines; the end of the command says
+    so (`flush_output`).
+    """
+    try:
+        console.print(escape_text(line), highlight=False, markup=False, soft_wrap=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        console.quiet = True
+        _failures.append(error)
+
+
+def flush_output() -> None:
+    """Write what standard output still holds; raises the OSError of a line that could not be written."""
+    if _failures:
+        raise _failures.pop()
+    if sys.stdout is not None:  # it is None where the shell closed it: `>&-`
+        sys.stdout.flush()
+
+
+def discard_output() -> None:
+    """Let what standard output still holds go nowhere: Python writes it once more when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def escape_unencodable_output() -> None:

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, Self, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
@@ -34,13 +34,22 @@ WINDOW = 60.0  # seconds over which speed is measured, so that a slow start is f
 
 
 class StatusLine:
-    """One line of text: on a terminal it replaces the line before it, in a log it follows it."""
+    """One line of text: on a terminal it replaces the line before it, in a log it follows it.
+
+    The line goes away at the end of a `with` block.
+    """
 
     def __init__(self, out: TextIO | None) -> None:
         self._out = out
         self._live = out is not None and out.isatty()
         self._started = time.monotonic()
         self._shown = -math.inf if self._live else self._started
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.clear()
 
     def _write(self, text: str, now: float) -> None:
         self._shown = now
@@ -53,9 +62,9 @@ class StatusLine:
 
 
 class CountProgress(StatusLine):
-    """Writes "120 of 5,000 pictures": five times a second to a terminal, where the line is replaced, else every 10 s.
+    """Writes "120 of 5,000 pictures, 0:40 left": five times a second to a terminal, where each line replaces the last.
 
-    Where the work takes less than a second, or less than 10 s in a log, nothing is written.
+    In a log there is a line every 10 s. Work of less than a second, or of less than 10 s in a log, shows nothing.
     """
 
     def __init__(self, out: TextIO | None, noun: str) -> None:
@@ -63,11 +72,12 @@ class CountProgress(StatusLine):
         self._noun = noun
 
     def show(self, done: int, total: int) -> None:
-        """Say that so many are done."""
+        """Say that so many, which is at least one, are done."""
         now = time.monotonic()
         if self._out is None or now - self._started < 1 or now - self._shown < (0.2 if self._live else 10):
             return
-        self._write(f"{done:,} of {total:,} {self._noun}", now)
+        left = clock((now - self._started) / done * (total - done))
+        self._write(f"{done:,} of {total:,} {self._noun}, {left} left", now)
 
 
 class BenchProgress(StatusLine):

@@ -105,10 +105,7 @@ class TableProgress:
 
     def _print(self, line: str) -> None:
         self._last_line = time.monotonic()
-        try:
-            print_on(self.console, line)
-        except OSError:  # for example, the log is on a full disk: the runs continue without it
-            self.console.quiet = True
+        print_on(self.console, line)
 
 
 def describe_end(event: Event) -> str:

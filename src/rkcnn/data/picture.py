@@ -180,7 +180,7 @@ def fit_array(pixels: NDArray[Any], name: str, wanted: PictureFormat, invert: bo
 
 
 class Found(NamedTuple):
-    """What there is under a path: pictures by their suffix, and other files."""
+    """What there is under a path: pictures by their suffix, of which some may be unreadable, and other files."""
 
     pictures: list[Path]
     others: list[Path]
@@ -196,15 +196,18 @@ def find_pictures(path: Path) -> Found:
             raise InputError(f"{path}: there is no such file or folder")
         return Found([path], [])
     found = Found([], [])
-    for folder, folders, names in os.walk(path):
+    for folder, folders, names in os.walk(path, onerror=_refuse):
         folders[:] = [name for name in folders if name[0] != "."]
         for file in (Path(folder, name) for name in names if name[0] != "."):
-            if file.is_file():
-                (found.pictures if file.suffix.lower() in SUFFIXES else found.others).append(file)
+            (found.pictures if file.suffix.lower() in SUFFIXES else found.others).append(file)
     if not found.pictures:
         raise InputError(f"{path}: is a folder with no picture; put {', '.join(SUFFIXES)} files in")
     found.pictures.sort()
     return found
+
+
+def _refuse(error: OSError) -> None:
+    raise InputError(f"{error.filename}: can't be read ({error.strerror})") from None
 
 
 def read_bytes(content: bytes, name: str, wanted: PictureFormat, invert: bool | None = None) -> Picture:

@@ -5,6 +5,7 @@ Metrics are the error with its interval, the confusion matrix, calibration, and 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -27,8 +28,11 @@ class Predictor:
         self.batches = Batches(images, min(batch, len(images)), seed=0, shuffle=False, device=device)
 
     @torch.no_grad()
-    def logits(self, network: nn.Module) -> Tensor:
-        """Return float32 (N, classes) logits on the device, in the order of the images; the network stays unchanged."""
+    def logits(self, network: nn.Module, on_batch: Callable[[int], object] = lambda images: None) -> Tensor:
+        """Return float32 (N, classes) logits on the device, in the order of the images; the network stays unchanged.
+
+        `on_batch` is called with the number of images of each batch when it is done.
+        """
         training = network.training
         network.eval()
         logits = []
@@ -36,6 +40,7 @@ class Predictor:
             for batch in self.batches.epoch(0):
                 with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16"):
                     logits.append(network(batch.pixels).float())
+                on_batch(len(logits[-1]))
         finally:
             network.train(training)
         return torch.cat(logits)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from rkcnn.data.images import Images
@@ -85,6 +85,20 @@ class NetworkDescription:
                     f"{images.name} doesn't fit {self.network}: it has {given}, and the network was trained on {wanted}"
                 )
         return replace(images, mean=self.mean, std=self.std)
+
+
+def pack_weights(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
+    """Return the content of a safetensors file, always the same for the same weights and metadata.
+
+    The library alone writes metadata in another order each time.
+    """
+    content = save({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, dict(metadata))
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:start])
+    header["__metadata__"] = dict(sorted(metadata.items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)  # so that the tensors begin at a multiple of 8 bytes
+    return len(text).to_bytes(8, "little") + text + content[start:]
 
 
 def read_weights(path: Path) -> tuple[nn.Module, NetworkDescription]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, fields, replace
 from math import isfinite
 from numbers import Integral, Real
@@ -59,6 +60,10 @@ class Recipe:
     def __post_init__(self) -> None:
         for field in fields(self):
             object.__setattr__(self, field.name, convert_value(field.name, getattr(self, field.name)))
+        if not re.fullmatch(r"[A-Za-z0-9][\w.+-]*", self.name):  # it is part of a folder's name
+            raise InputError(
+                f"recipe name {self.name!r} given; it begins with a letter or digit, and -, _, . and + may follow"
+            )
         for name, choices in CHOICES.items():
             if (value := getattr(self, name)) not in choices:
                 raise InputError(f"recipe {self.name}: {name}={value} given; it is one of {', '.join(choices)}")
@@ -96,14 +101,15 @@ class Recipe:
         return f"lr {self.lr:g}" + f", divided by 10 after epoch{'s' * (len(reached) > 1)} {times}" * bool(reached)
 
     def changes(self) -> dict[str, Any]:
-        """Return the fields that differ from the recipe of that name."""
-        named = RECIPES.get(self.name, self)
-        return {name: value for name, value in asdict(self).items() if value != getattr(named, name)}
+        """Return the fields that differ from the recipe of that name, or from the defaults if there is none."""
+        named = RECIPES.get(self.name)
+        usual = vars(named) if named else {field.name: field.default for field in fields(self)} | {"name": self.name}
+        return {name: value for name, value in asdict(self).items() if value != usual[name]}
 
     def describe_precision(self) -> str:
         """Return the recipe's name and other changed fields with its precision in words: mini,epochs=2 in fp32."""
-        named = RECIPES.get(self.name, self)
-        return f"{replace(self, precision=named.precision)} in {self.precision}"
+        usual = RECIPES.get(self.name, Recipe).precision
+        return f"{replace(self, precision=usual)} in {self.precision}"
 
     def __str__(self) -> str:
         """Return the recipe's name and the fields that differ, as in mini,epochs=2."""

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from rkcnn.error import InputError
+from rkcnn.error import InputError, is_out_of_memory
 from rkcnn.model.spec import ModelSpec
 
 PARAMETERS, EVALUATIONS, ACTIVATIONS = "RKCNN_MAX_PARAMS", "RKCNN_MAX_EVALUATIONS", "RKCNN_MAX_ACTIVATION_BYTES"
@@ -115,11 +115,9 @@ def limited_parameters(name: str, parameters: int | None = None, tensors: int | 
     hook = register_module_parameter_registration_hook(add)
     try:
         yield
-    except torch.OutOfMemoryError:
-        raise TooManyParameters(f"{name} needs more memory than the device has; choose smaller numbers") from None
-    except RuntimeError as error:
-        if "allocate memory" not in str(error) and "not enough memory" not in str(error):
+    except (MemoryError, RuntimeError) as error:  # the latter is torch's
+        if not is_out_of_memory(error):
             raise
-        raise TooManyParameters(f"{name} needs more memory than this machine has; choose smaller numbers") from None
+        raise TooManyParameters(f"{name} needs more memory than there is; choose smaller numbers") from None
     finally:
         hook.remove()

@@ -16,10 +16,11 @@ from rkcnn.error import InputError
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
 
-def pick_device(name: str) -> torch.device:
+def pick_device(name: str | torch.device) -> torch.device:
     """Return the device of that name; auto is a GPU where there is one. Raises InputError if it can't be used."""
-    if not isinstance(name, str):
+    if not isinstance(name, (str, torch.device)):
         raise InputError(f"`device={name!r}` given; give its name: cpu, cuda, cuda:N or auto")
+    name = str(name)
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

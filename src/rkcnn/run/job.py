@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import save
 from torch import Tensor, nn
 
 from rkcnn import __version__
@@ -21,7 +20,7 @@ from rkcnn.data.images import Images
 from rkcnn.disk import write_atomically
 from rkcnn.error import InputError
 from rkcnn.evaluation.metrics import Predictor
-from rkcnn.evaluation.weights import NetworkDescription
+from rkcnn.evaluation.weights import NetworkDescription, pack_weights
 from rkcnn.fit.checkpoint import REMEDY, load_checkpoint, save_checkpoint
 from rkcnn.fit.engine import Engine, start_engine
 from rkcnn.fit.epoch import TrainingEpoch
@@ -117,9 +116,9 @@ class Job:
         with averaged_weights(trainer), recomputed_norms(trainer):
             predictions = trainer.ranks.from_rank_0(lambda: self.predictor.predictions(network).cpu())
             if trainer.finished:
-                weights = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
                 metadata = NetworkDescription.of(self.run.network, self.train).as_metadata()
-                self.outcome = {WEIGHTS: save(weights, metadata), PREDICTIONS: _npy(predictions)}
+                weights = pack_weights(network.state_dict(), metadata)
+                self.outcome = {WEIGHTS: weights, PREDICTIONS: _npy(predictions)}
         return predictions
 
     def write_result(self, status: str) -> Result:

@@ -24,7 +24,14 @@ from rkcnn.solvers.methods import SOLVERS
 from rkcnn.use.held_out import label_arrays, load_other_images, load_tested_images
 from rkcnn.use.images import Labelled
 from rkcnn.use.load import Classifier, load
-from rkcnn.use.other_solver import CountedSolver, SolverChoice, describe_solver, find_ode_periods, solve_by
+from rkcnn.use.other_solver import (
+    MOST_STEPS,
+    CountedSolver,
+    SolverChoice,
+    describe_solver,
+    find_ode_periods,
+    solve_by,
+)
 from rkcnn.use.train import TrainingResult
 
 
@@ -75,15 +82,41 @@ def evaluate(
     return measure_on(classifier, images, device)
 
 
-def measure_on(classifier: Classifier, images: Images, device: str) -> Metrics:
+OnProgress = Callable[[int, int], object]
+"""Called with the number of images that are done and that of all; images that are evaluated twice count twice."""
+
+
+def ignore_progress(done: int, total: int) -> None:
+    """Say nothing."""
+
+
+def measure_on(
+    classifier: Classifier, images: Images, device: str, on_progress: OnProgress = ignore_progress
+) -> Metrics:
     """Measure a trained network on these images, normalised as those it was trained on."""
-    return measure(compute_logits(classifier, images, device), images.labels, len(images.classes))
+    logits = compute_logits(classifier, images, device, on_progress)
+    return measure(logits, images.labels, len(images.classes))
 
 
-def compute_logits(classifier: Classifier, images: Images, device: str) -> Tensor:
+def compute_logits(
+    classifier: Classifier, images: Images, device: str, on_progress: OnProgress = ignore_progress
+) -> Tensor:
     """Return the logits (N, classes) for these images, on a GPU in the precision of the training."""
     predictor = make_predictor(classifier, images, device)
-    return predictor.logits(fuse(classifier, len(images), predictor.device))
+    network = fuse(classifier, len(images), predictor.device)
+    return predictor.logits(network, count_images(len(images), on_progress))
+
+
+def count_images(total: int, on_progress: OnProgress) -> Callable[[int], None]:
+    """Return what a `Predictor` calls with the images of each batch; it calls `on_progress` with their sum so far."""
+    done = 0
+
+    def add(images: int) -> None:
+        nonlocal done
+        done += images
+        on_progress(done, total)
+
+    return add
 
 
 def fuse(classifier: Classifier, images: int, device: torch.device) -> FusedNetwork:
@@ -165,7 +198,7 @@ def read_choice(text: str) -> SolverChoice:
         values[name] = value
     steps, tol = values.get("steps"), values.get("tol")
     if steps is not None and not re.fullmatch("[0-9]{1,6}", steps):
-        raise InputError(f"steps={steps} given; give a whole number")
+        raise InputError(f"steps={steps} given; give a whole number from 1 to {MOST_STEPS}")
     try:
         return SolverChoice(values.get("method"), int(steps) if steps else None, float(tol) if tol else None)
     except ValueError as error:
@@ -175,16 +208,21 @@ def read_choice(text: str) -> SolverChoice:
 
 
 def compare_solvers(
-    classifier: Classifier, images: Images, choices: Sequence[SolverChoice], device: str = "auto"
+    classifier: Classifier,
+    images: Images,
+    choices: Sequence[SolverChoice],
+    device: str = "auto",
+    on_progress: OnProgress = ignore_progress,
 ) -> list[SolvedBy]:
     """Measure a network as it was trained, then with its f solved by each of the choices."""
     networks = [solve_by(classifier.network, choice) for choice in (SolverChoice(), *choices)]
     predictor = make_predictor(classifier, images, device)
+    on_batch = count_images(len(networks) * len(images), on_progress)
     found: list[SolvedBy] = []
     first = None
     for each in networks:
         network = fuse(replace(classifier, network=each), len(images), predictor.device)
-        logits = predictor.logits(network)
+        logits = predictor.logits(network, on_batch)
         answers = logits.argmax(1)
         first = answers if first is None else first
         solvers = [period.solver for period in find_ode_periods(network)]
@@ -202,25 +240,16 @@ def compare_solvers(
 
 
 def measure_corrupted(
-    classifier: Classifier,
-    images: Images,
-    device: str = "auto",
-    on_progress: Callable[[int, int], object] = lambda done, total: None,
+    classifier: Classifier, images: Images, device: str = "auto", on_progress: OnProgress = ignore_progress
 ) -> tuple[float, dict[str, tuple[float, ...]]]:
-    """Return the error of the clean images, and for each kind of corruption that of each grade, from 1 on.
-
-    `on_progress` is called with the number of evaluations that are done and that of all.
-    """
-    total = 1 + len(CORRUPTIONS) * len(GRADES)
-    done = 0
-    network = fuse(classifier, total * len(images), pick_device(device))
+    """Return the error of the clean images, and for each kind of corruption that of each grade, from 1 on."""
+    total = (1 + len(CORRUPTIONS) * len(GRADES)) * len(images)
+    network = fuse(classifier, total, pick_device(device))
+    on_batch = count_images(total, on_progress)
 
     def find_error(shown: Images) -> float:
-        nonlocal done
-        answers = make_predictor(classifier, shown, device).predictions(network).cpu()
-        done += 1
-        on_progress(done, total)
-        return float((answers != images.labels).double().mean())
+        predictor = make_predictor(classifier, shown, device)
+        return predictor.error(predictor.logits(network, on_batch).argmax(1))
 
     clean = find_error(images)
     return clean, {kind: tuple(find_error(corrupt(images, kind, grade)) for grade in GRADES) for kind in CORRUPTIONS}

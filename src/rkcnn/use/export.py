@@ -18,7 +18,6 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from safetensors.torch import load as load_tensors
-from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 from torch.fx import GraphModule
 
@@ -26,6 +25,7 @@ from rkcnn.data.load import load_data_set
 from rkcnn.data.options import Sources
 from rkcnn.disk import write_output, writing_to
 from rkcnn.error import InputError, did_you_mean, how_to_install
+from rkcnn.evaluation.weights import pack_weights
 from rkcnn.run_folder import HUB_WEIGHTS, RESULT, WEIGHTS
 from rkcnn.use.held_out import load_tested_images
 from rkcnn.use.load import Classifier, load
@@ -181,8 +181,9 @@ def _refuse_unknown_length(classifier: Classifier, kind: str) -> None:
 
 
 def _write_safetensors(classifier: Classifier, _: ProbabilityModel) -> tuple[bytes, Infer]:
-    state = {name: value.cpu().contiguous() for name, value in classifier.network.state_dict().items()}
-    content = save_tensors(state, {**classifier.description.as_metadata(), **describe_model(classifier)})
+    content = pack_weights(
+        classifier.network.state_dict(), {**classifier.description.as_metadata(), **describe_model(classifier)}
+    )
 
     def run(pixels: Tensor) -> Tensor:
         network = copy.deepcopy(classifier.network)

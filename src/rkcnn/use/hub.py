@@ -11,11 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import save
-
 from rkcnn import __version__
 from rkcnn.disk import write_atomically, writing_to
 from rkcnn.error import InputError, how_to_install
+from rkcnn.evaluation.weights import pack_weights
 from rkcnn.model.network import Network
 from rkcnn.model.spec import ModelSpec
 from rkcnn.record.result import Result, read_result
@@ -39,9 +38,8 @@ def save_pretrained(
     """
     if folder.exists() and (not folder.is_dir() or {path.name for path in folder.iterdir()} - set(FILES)):
         raise InputError(f"{folder} holds other files already; name an empty folder, or one that doesn't exist")
-    state = {name: value.detach().cpu().contiguous() for name, value in model.network.state_dict().items()}
     content = {
-        HUB_WEIGHTS: save(state, {"format": "pt", **model.description.as_metadata()}),
+        HUB_WEIGHTS: pack_weights(model.network.state_dict(), {"format": "pt", **model.description.as_metadata()}),
         HUB_CONFIG: (json.dumps(describe(model), indent=1) + "\n").encode(),
         MODEL_CARD: write_card(model.description, model.result, name, licence, seeds).encode(),
     }

@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
-from safetensors.torch import load, save
+from safetensors.torch import load
 from torch import Tensor, nn
 
 from rkcnn.data.images import Images
@@ -22,6 +22,7 @@ from rkcnn.data.options import Sources
 from rkcnn.data.sets import SETS
 from rkcnn.disk import read_file, write_atomically, writing_to
 from rkcnn.error import InputError
+from rkcnn.evaluation.weights import pack_weights
 from rkcnn.model.create import create_model
 from rkcnn.page_writer import run_writer
 from rkcnn.record.result import Result
@@ -65,7 +66,7 @@ def ship(run: Path, folder: Path = HERE, device: str = "auto") -> Pretrained:
     path = folder / f"{name}{SUFFIX}"
     with writing_to(folder, "name another folder"):
         folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, save(stored, describe(classifier, result, name, storage)))
+    write_atomically(path, pack_weights(stored, describe(classifier, result, name, storage)))
     return Pretrained(name, path)
 
 
