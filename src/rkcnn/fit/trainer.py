@@ -44,9 +44,17 @@ class SGD:
     def step(self, lr: Tensor) -> None:
         """Update every parameter by its gradient; a missing gradient counts as zero."""
         grads = [p.grad if p.grad is not None else torch.zeros_like(p) for p in self.parameters]
-        if self.fused is not None and len(self.decayed) in (0, len(self.parameters)):  # its decay is that of all
-            decay = self.weight_decay if self.decayed else 0.0
-            self.fused(self.parameters, grads, self.buffers, lr, self.momentum, self.nesterov, decay)
+        if self.fused is not None:
+            self.fused(
+                self.parameters,
+                grads,
+                self.buffers,
+                lr,
+                self.momentum,
+                self.nesterov,
+                self.weight_decay,
+                frozenset(self.decayed),
+            )
             return
         if self.decayed:
             chosen = [[tensors[number] for number in self.decayed] for tensors in (grads, self.parameters)]

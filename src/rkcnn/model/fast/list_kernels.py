@@ -26,14 +26,18 @@ def gather_rounded(TABLE, OUT, R: tl.constexpr, K: tl.constexpr, BLOCK: tl.const
 
 @triton.jit
 def update(TABLE, GRADS, LR, momentum, decay, NESTEROV: tl.constexpr, BLOCK: tl.constexpr):
-    """SGD's rule for parameters p and their buffers b: TABLE has (address of p, that of b, place in GRADS, count)."""
-    row = TABLE + tl.program_id(0) * 4
+    """SGD's rule for parameters p and their buffers b; `decay` acts on those whose last number in TABLE is not 0.
+
+    TABLE has (address of p, that of b, place in GRADS, how many, 0 or 1).
+    """
+    row = TABLE + tl.program_id(0) * 5
     P = tl.load(row).to(tl.pointer_type(tl.float32))
     B = tl.load(row + 1).to(tl.pointer_type(tl.float32))
     i = tl.arange(0, BLOCK)
     inside = i < tl.load(row + 3)
     p = tl.load(P + i, inside, 0.0)
-    g = tl.load(GRADS + tl.load(row + 2) + i, inside, 0.0) + decay * p
+    g = tl.load(GRADS + tl.load(row + 2) + i, inside, 0.0)
+    g += tl.where(tl.load(row + 4) != 0, decay, 0.0) * p
     b = momentum * tl.load(B + i, inside, 0.0) + g
     tl.store(B + i, b, inside)
     change = g + momentum * b if NESTEROV else b

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate
 
 import torch
@@ -23,9 +23,11 @@ def update_parameters(
     momentum: float,
     nesterov: bool,
     decay: float,
+    decayed: Collection[int],
 ) -> None:
     """Take the step of `rkcnn.fit.trainer.SGD`; parameters and buffers are float32 and have no gaps.
 
+    `decayed` has the places in the list of those parameters that the decay acts on.
     Gradients that lie in one buffer, as those of an RKStep do, are read where they are, the others from a copy.
     """
     grads = [_laid_out_like(p, g) for p, g in zip(parameters, grads, strict=True)]
@@ -48,7 +50,7 @@ def update_parameters(
                 places = [int(grads[n].storage_offset()) for n in members]
             starts = [(parameters[n].data_ptr(), buffers[n].data_ptr()) for n in members]
             rows = tuple(
-                (starts[n][0] + 4 * at, starts[n][1] + 4 * at, places[n] + at, size)
+                (starts[n][0] + 4 * at, starts[n][1] + 4 * at, places[n] + at, size, int(members[n] in decayed))
                 for n, at, size in cut(sizes, BLOCK)
             )
             kernels.update[(len(rows),)](
