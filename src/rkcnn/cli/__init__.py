@@ -10,7 +10,7 @@ from errno import EDQUOT, EIO, ENAMETOOLONG, ENOSPC
 from cyclopts import App, CycloptsError, Group, MissingArgumentError, UnknownOptionError, UnusedCliTokensError
 
 from rkcnn import __version__
-from rkcnn.cli.output import discard_output, escape_unencodable_output, flush_output, print_error
+from rkcnn.cli.output import discard_output, flush_output, prepare_output, print_error
 from rkcnn.error import InputError, is_out_of_memory, shorten
 from rkcnn.interrupt import EXIT_CODE
 
@@ -190,7 +190,7 @@ def main(arguments: list[str] | None = None) -> None:
     Exit codes: 2 for bad input, with one sentence on standard error; 130 for Ctrl-C; 141, without a
     message, if the reader of the output has closed the pipe.
     """
-    escape_unencodable_output()
+    prepare_output()
     try:
         try:
             check_arguments(sys.argv[1:] if arguments is None else arguments)

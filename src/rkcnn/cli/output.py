@@ -73,11 +73,13 @@ def discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def escape_unencodable_output() -> None:
+def prepare_output() -> None:
     """Let standard output and standard error print text that their encoding lacks, instead of failing.
 
     In ASCII, as with LC_ALL=C, ± becomes +-; a character that has no such spelling becomes its number: \\u4e2d.
+    Failures of an earlier command of this process are forgotten.
     """
+    _failures.clear()
     codecs.register_error("rkcnn", _spell)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # None where the shell closed it; a notebook's streams have no encoding
