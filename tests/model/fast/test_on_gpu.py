@@ -49,7 +49,7 @@ def results(module: nn.Module, x: Tensor, precision: str, fused: bool = False) -
     set_precision(precision)
     dtype = torch.float64 if precision == "fp64" else torch.float32
     module = deepcopy(module).to(dtype)
-    x = x.to(dtype).requires_grad_()
+    x = x.detach().to(dtype, copy=True).requires_grad_()  # a tensor of its own, so that no gradients add up
     with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bf16"):
         out = compute(module, x, fused)
     (out.double() * torch.sin(torch.arange(out.numel(), device=x.device)).view(out.shape)).sum().backward()
