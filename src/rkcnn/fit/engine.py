@@ -133,7 +133,7 @@ def start_engine(kind: str, trainer: Trainer) -> Engine:
     asked, notes = kind, []
     if kind == "auto":
         kind = "compile" if trainer.device.type == "cpu" and _compiling_pays(trainer) else "eager"
-        if trainer.device.type == "cuda":  # fused kernels in tf32 have not been timed on a GPU yet
+        if trainer.device.type == "cuda":  # errors by fused kernels in tf32 are not compared yet
             kind = "graph" if trainer.recipe.precision == "tf32" else "fused"
     if kind == "fused" and (reason := _fuse(trainer)):
         if asked == "fused":

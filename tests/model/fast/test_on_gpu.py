@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import replace
 
@@ -20,6 +20,7 @@ from rkcnn.run.device import set_precision
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")]
 FARTHER = {"bf16": 1.2, "tf32": 2.5}  # than the plain one; matrix units cut float32 off where cuDNN may round it
+DRAWS = 4
 
 
 @pytest.fixture(autouse=True)
@@ -65,13 +66,19 @@ def mean_distance(found: dict[str, Tensor], expected: dict[str, Tensor]) -> floa
     return sum(distances) / len(distances)
 
 
-def check(module: nn.Module, x: Tensor, precision: str) -> None:
-    module.cuda().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    x = x.cuda().contiguous(memory_format=torch.channels_last)
-    exact = results(module, x, "fp64")
-    plain, fused, again = (results(module, x, precision, fused) for fused in (False, True, True))
-    assert mean_distance(fused, exact) < FARTHER[precision] * mean_distance(plain, exact)
-    assert all(torch.equal(fused[key], value) for key, value in again.items())
+def check(make: Callable[[], nn.Module], shape: tuple[int, ...], precision: str) -> None:
+    """Compare the distances from fp64, as means over some draws of weights and images: one draw alone varies."""
+    plain_distance = fused_distance = 0.0
+    for seed in range(DRAWS):
+        torch.manual_seed(seed)
+        module = make().cuda().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        x = torch.randn(shape).cuda().contiguous(memory_format=torch.channels_last)
+        exact = results(module, x, "fp64")
+        plain, fused, again = (results(module, x, precision, fused) for fused in (False, True, True))
+        plain_distance += mean_distance(plain, exact) / DRAWS
+        fused_distance += mean_distance(fused, exact) / DRAWS
+        assert all(torch.equal(fused[key], value) for key, value in again.items())
+    assert fused_distance < FARTHER[precision] * plain_distance
 
 
 @pytest.mark.parametrize("precision", ["bf16", "tf32"])
@@ -92,8 +99,7 @@ def check(module: nn.Module, x: Tensor, precision: str) -> None:
 def test_the_fused_step_is_as_exact_as_the_plain_one(
     s: int, k: int, newest: bool, sweeps: int, images: int, size: int, precision: str
 ) -> None:
-    torch.manual_seed(0)
-    check(RKStep(s, k, Layers("bn"), newest, sweeps), torch.randn(images, k, size, size), precision)
+    check(lambda: RKStep(s, k, Layers("bn"), newest, sweeps), (images, k, size, size), precision)
 
 
 @pytest.mark.parametrize("precision", ["bf16", "tf32"])
@@ -111,9 +117,10 @@ def test_the_fused_step_is_as_exact_as_the_plain_one(
 def test_the_fused_stem_is_as_exact_as_the_plain_one(
     channels: int, k: int, odenet: bool, images: int, size: int, precision: str
 ) -> None:
-    torch.manual_seed(0)
-    stem = OdeNetStem(channels, k, Layers("bn")) if odenet else ConvStem(channels, k)
-    check(stem, torch.randn(images, channels, size, size), precision)
+    def make() -> nn.Module:
+        return OdeNetStem(channels, k, Layers("bn")) if odenet else ConvStem(channels, k)
+
+    check(make, (images, channels, size, size), precision)
 
 
 @pytest.mark.parametrize("precision", ["bf16", "tf32"])

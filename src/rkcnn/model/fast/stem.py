@@ -97,6 +97,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
     x, weight = ctx.saved_tensors
+    gradient = gradient.contiguous(memory_format=torch.channels_last)
     found: list[Tensor | None] = [None] * 6
     if ctx.needs_input_grad[0]:
         found[0] = stem_input(gradient, weight, *x.shape[2:], ctx.stride, ctx.padding).to(x.dtype)
@@ -111,7 +112,12 @@ stem.register_autograd(_backward, setup_context=_keep)
 
 
 def take_stem(conv: nn.Conv2d, x: Tensor) -> Tensor:
-    """Convolve in the precision that autocast asks for; without it in that of the images."""
+    """Convolve in the precision that autocast asks for; without it in that of the images.
+
+    Channels last, which the kernels read, is asked for outside the operators: there torch.compile can let the kernel
+    before them, such as a norm's, write its result so, and no copy is left.
+    """
     device = x.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+    x = x.contiguous(memory_format=torch.channels_last)
     return stem(x, conv.weight, conv.bias, conv.stride[0], int(conv.padding[0]), dtype)

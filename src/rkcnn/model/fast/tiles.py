@@ -165,7 +165,7 @@ def _choose_for_two_bytes(rows: int, k: int) -> Tiles:
 def choose_window(rows: int, columns: int, total: int, size: int) -> Window:
     """Return the blocks for a convolution with so many rows and columns, in sums of `total` numbers of `size` bytes.
 
-    Few channels are one block. Those of many channels have not been timed yet (docs/performance.md).
+    Few channels are one block. Other blocks for many channels have not been timed (docs/performance.md).
     """
     part = power_of_two(total)
     if total > 64:
