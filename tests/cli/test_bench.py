@@ -11,7 +11,7 @@ import pytest
 from rkcnn.bench import measure
 from rkcnn.bench.measure import Measuring
 from rkcnn.error import InputError
-from rkcnn.record.bench import read_bench
+from rkcnn.record.bench import Bench, read_bench
 
 Run = Callable[..., tuple[int, str, str]]
 TINY = ("bench", "train", "--network", "RKCNN-E-1@k=2", "--batches", "2,4", "--engine", "eager", "--device", "cpu")
@@ -103,6 +103,15 @@ def test_a_disk_that_becomes_full_loses_no_measurement(
     code, out, err = rkcnn(*TINY, *BRIEF, "--json", str(tmp_path / "bench.json"))
     assert (code, err.splitlines()[-1]) == (2, "rkcnn: the disk is full")
     assert "training step, RKCNN-E-1@k=2, batch 4" in out
+
+
+def test_a_reader_that_leaves_loses_no_measurement(rkcnn: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave(record: Bench) -> str:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("rkcnn.report.bench.bench_text", leave)
+    assert rkcnn(*TINY, *BRIEF, "--json", str(tmp_path / "bench.json"))[0] == 141
+    assert read_bench(tmp_path / "bench.json").complete
 
 
 def test_ctrl_c_keeps_what_was_measured(rkcnn: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

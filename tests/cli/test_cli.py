@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
 from PIL import Image
+from rich.console import Console
 
 from rkcnn import __version__
+from rkcnn.cli.output import print_on
+from rkcnn.error import InputError
 
 Run = Callable[..., tuple[int, str, str]]
 REFUSED = ("modelz", "train --set epoch=3", "bench trian", "bench --batch 0")
@@ -51,6 +58,11 @@ def test_importing_the_package_loads_no_torch() -> None:
         (["train", "--out="], "--out= given without a value; give one, or leave it out"),
         (["compare", ""], "an empty argument given after compare; give a value, or leave it out"),
         (["data", "list", "--data-dir", ""], "an empty argument given after --data-dir; give a value, or leave it out"),
+        (
+            ["predict", "", "x.png"],
+            "an empty name given for RUN; give the folder of a run or the name of weights",
+        ),
+        (["bench", "train", "--note", "", "--rounds", "0"], "--rounds 0 given; it is a whole number from 1 to 1000"),
     ],
 )
 def test_an_empty_argument_is_not_the_current_folder(rkcnn: Run, arguments: list[str], says: str) -> None:
@@ -110,25 +122,82 @@ def test_a_closed_pipe_ends_a_command_without_a_message(command: str) -> None:
     assert (process.wait(60), said) == (141, "")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+FULL = Path("/dev/full")
+needs_full = pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+unbuffered = pytest.mark.parametrize("unbuffered", [False, True])  # PYTHONUNBUFFERED: when a write fails
+
+
+def run_with(
+    arguments: list[str], unbuffered: bool, stdout: Path | None = None, stderr: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the command line as a process, with outputs sent to files where they are given."""
+    others = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with ExitStack() as stack:
+        streams = [stack.enter_context(path.open("wb")) if path else subprocess.PIPE for path in (stdout, stderr)]
+        return subprocess.run(
+            [sys.executable, "-m", "rkcnn", *arguments],
+            stdout=streams[0],
+            stderr=streams[1],
+            env=others | {"PYTHONUNBUFFERED": "1"} if unbuffered else others,
+        )
+
+
+@needs_full
+@unbuffered
 @pytest.mark.parametrize("command", ["data list", "describe ResNet@k=4", "--help"])
-def test_a_full_disk_under_the_output_is_a_sentence(command: str) -> None:
-    with open("/dev/full", "w") as full:
-        said = subprocess.run([sys.executable, "-m", "rkcnn", *command.split()], stdout=full, stderr=subprocess.PIPE)
+def test_a_full_disk_under_the_output_is_a_sentence(command: str, unbuffered: bool) -> None:
+    said = run_with(command.split(), unbuffered, stdout=FULL)
     sentence = b"rkcnn: can't write to standard output: the disk is full; send it elsewhere\n"
     assert (said.returncode, said.stderr) == (2, sentence)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-@pytest.mark.parametrize("both", [False, True])
-def test_a_full_disk_under_the_log_loses_no_run(both: bool, tmp_path: Path) -> None:
-    command = (sys.executable, "-m", "rkcnn", "train", "ResNet@k=4", "--device", "cpu", "--out", str(tmp_path))
-    with open("/dev/full", "w") as full:
-        errors = full if both else subprocess.PIPE
-        said = subprocess.run([*command, "--epochs", "1", "--set", "max_steps_per_epoch=2"], stdout=full, stderr=errors)
-    assert said.returncode == 2
-    assert both or b"can't write to standard output: the disk is full" in said.stderr.splitlines()[-1]
+@needs_full
+@unbuffered
+def test_a_full_disk_under_the_messages_leaves_the_exit_code(unbuffered: bool) -> None:
+    assert run_with(["describe", "Nope"], unbuffered, stderr=FULL).returncode == 2
+
+
+@needs_full
+@pytest.mark.parametrize("full", ["stdout", "stderr", "both"])
+def test_a_full_disk_under_the_log_loses_no_run(full: str, tmp_path: Path) -> None:
+    """And none of the JSON, which goes to standard output while the log goes to standard error."""
+    training = ["train", "ResNet@k=4", "--device", "cpu", "--epochs", "1", "--set", "max_steps_per_epoch=2"]
+    training += ["--out", str(tmp_path), *["--json"] * (full == "stderr")]
+    streams = {name: FULL for name in ("stdout", "stderr") if full in (name, "both")}
+    said = run_with(training, False, **streams)
+    assert said.returncode == (0 if full == "stderr" else 2)
+    if full == "stdout":
+        assert b"can't write to standard output: the disk is full" in said.stderr.splitlines()[-1]
+    if full == "stderr":
+        (result,) = json.loads(said.stdout)
+        assert result["status"] == "finished"
     assert len(list(tmp_path.rglob("result.json"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "says"),
+    [
+        (InputError("no such run"), 2, "rkcnn: no such run\n"),
+        (SystemExit(1), 1, ""),
+        (SystemExit(143), 143, ""),
+        (SystemExit(0), 2, "rkcnn: can't write to standard output: the disk is full; send it elsewhere\n"),
+    ],
+)
+def test_lines_that_were_lost_hide_no_other_end(
+    end: BaseException, code: int, says: str, rkcnn: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def app(*_: object, **__: object) -> None:
+        class Full(io.StringIO):
+            def write(self, text: str) -> int:
+                raise OSError(ENOSPC, "No space left on device")
+
+        monkeypatch.setattr("sys.stdout", Full())
+        print_on(Console(file=sys.stdout), "a line of a log")
+        monkeypatch.undo()
+        raise end
+
+    monkeypatch.setattr("rkcnn.cli.app", app)
+    assert rkcnn("data", "list") == (code, "", says)
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")])

@@ -31,8 +31,8 @@ def test_every_printer_uses_these_functions() -> None:
         printed = re.findall(r"(?<!\w)(?:console\.)?print\((.*)", file.read_text()) if file.name not in other else []
         for rest in printed:
             escaped = ("json.dumps(", "table_text(", "bench_text(", "claims_text(", "found,", 'f"\\n{memory_text(')
-            status_line = ('f"\\r{text}', '"\\r')  # of progress.py, which escapes what a bench names
-            assert rest.startswith((*escaped, *status_line)), rest
+            status_line = "text, end="  # of progress.py, which escapes what a bench names
+            assert rest.startswith((*escaped, status_line)), rest
 
 
 def test_lines_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:

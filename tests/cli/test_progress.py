@@ -63,6 +63,21 @@ def test_short_work_and_nobody_to_read_it_say_nothing(clock: list[float]) -> Non
     assert out.getvalue() == ""
 
 
+@pytest.mark.parametrize("live", [False, True])
+def test_a_line_that_cant_be_written_stops_nothing(live: bool, clock: list[float]) -> None:
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(28, "No space left on device")
+
+        def isatty(self) -> bool:
+            return live
+
+    with CountProgress(Full(), "images") as progress:
+        for done in (1, 2):
+            clock[0] += 20
+            progress.show(done, 2)
+
+
 def test_a_terminal_shows_each_turn_with_the_time_left(clock: list[float]) -> None:
     out = Terminal()
     progress = BenchProgress(out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 from pathlib import Path
@@ -132,6 +133,27 @@ def test_pictures_of_a_folder_and_its_subfolders_are_found_in_order(tmp_path: Pa
             read_picture(path, GREY)
     assert found.others == [tmp_path / "notes.txt"]
     assert find_pictures(tmp_path / "notes.txt").pictures == [tmp_path / "notes.txt"]
+
+
+def test_a_folder_that_cant_be_read_stops_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As its owner would see it; root can read every folder."""
+    (tmp_path / "locked").mkdir()
+    (tmp_path / "a.png").touch()
+    scan = os.scandir
+    locked = {tmp_path / "locked"}
+
+    def refuse(path: str) -> object:
+        if Path(path) in locked:
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return scan(path)
+
+    monkeypatch.setattr("os.scandir", refuse)
+    found = find_pictures(tmp_path)
+    assert found.pictures == [tmp_path / "a.png"]
+    assert found.unreadable == {tmp_path / "locked": f"{tmp_path / 'locked'}: can't be read (Permission denied)"}
+    locked.add(tmp_path)
+    with pytest.raises(InputError, match=r"can't be read .Permission denied.; name a folder that can"):
+        find_pictures(tmp_path)
 
 
 def test_what_is_no_picture_gets_one_sentence(tmp_path: Path) -> None:

@@ -136,6 +136,13 @@ def test_it_is_a_copy_that_can_move() -> None:
     assert distance(found.double()(x.double()).float(), before) < 1e-5
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+def test_in_bf16_converted_weights_are_as_others(dtype: torch.dtype) -> None:
+    network, images = create_model("RKCNN-R-2@k=8", channels=1).eval().to(torch.float16), torch.randn(2, 1, 28, 28)
+    converted = copy.deepcopy(network).to(dtype).fused("bf16", engine="eager")
+    assert torch.equal(converted(images), network.float().fused("bf16", engine="eager")(images))
+
+
 def test_it_is_for_inference_alone() -> None:
     found = build("RKCNN-R-2@k=8").fused()
     assert not found.training

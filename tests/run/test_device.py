@@ -48,6 +48,14 @@ def test_torch_is_as_usual_for_a_while() -> None:
         torch.set_default_dtype(torch.float32)
 
 
+def test_an_autocast_of_the_caller_is_off_for_a_while() -> None:
+    one = torch.ones(2, 2)
+    with torch.autocast("cpu", torch.bfloat16):
+        with usual_torch():
+            assert (one @ one).dtype == torch.float32
+        assert (one @ one).dtype == torch.bfloat16
+
+
 def test_cpu_is_always_here() -> None:
     assert pick_device("cpu") == pick_device(torch.device("cpu")) == torch.device("cpu")
     assert describe_machine(torch.device("cpu"))["gpu"] is None

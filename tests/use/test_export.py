@@ -106,6 +106,13 @@ def colour(digits: tuple[Images, Images]) -> Classifier:
     return untrained("ResNet@k=4", replace(grey, pixels=pixels, mean=(0.1, 0.9, 0.5), std=(0.1, 0.3, 0.9)))
 
 
+def test_a_converted_network_is_exported_in_float32(trained: TrainingResult, tmp_path: Path) -> None:
+    model = load(trained.folder)
+    model.network.half()
+    assert export(model, output=tmp_path / "m.pt2").difference < 1e-5
+    assert model.network.half() is model.network
+
+
 def test_every_channel_has_its_own_normalisation(colour: Classifier, tmp_path: Path) -> None:
     done = export(colour, output=tmp_path / "model.pt2")
     assert done.difference < 1e-5

@@ -11,11 +11,12 @@ import pytest
 import torch
 from PIL import Image
 
+from rkcnn.data.picture import Found
 from rkcnn.error import InputError
 from rkcnn.use.export import export
 from rkcnn.use.images import load_images
 from rkcnn.use.load import load
-from rkcnn.use.predict import BATCH, Prediction, Unreadable, file_source, find_sources, predict_each
+from rkcnn.use.predict import BATCH, Prediction, Unreadable, file_source, find_sources, list_sources, predict_each
 from rkcnn.use.train import TrainingResult, train
 from use.conftest import Arrays
 
@@ -27,6 +28,16 @@ def test_a_network_may_be_converted(trained: TrainingResult, arrays: Arrays, pre
     answers, expected = (each.predict(list(arrays[1][0]), top=10) for each in (converted, model))
     for answer, other in zip(answers, expected, strict=True):
         assert dict(answer.top) == pytest.approx(dict(other.top), abs=0.02)
+
+
+def test_a_folder_that_cant_be_read_is_named_and_the_others_are_answered(
+    trained: TrainingResult, arrays: Arrays, tmp_path: Path
+) -> None:
+    Image.fromarray(arrays[1][0][3]).save(tmp_path / "a.png")
+    sources = list_sources(Found([tmp_path / "a.png"], [], {tmp_path / "b": "b: can't be read (Permission denied)"}))
+    answer, unreadable = predict_each(load(trained.folder), sources, 1)
+    assert isinstance(answer, Prediction)
+    assert unreadable == Unreadable(str(tmp_path / "b"), "b: can't be read (Permission denied)")
 
 
 def test_every_way_to_give_a_picture_gets_the_same_answer(

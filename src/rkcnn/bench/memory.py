@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from rkcnn.bench.plan import CannotRun, PeerChoice
-from rkcnn.error import InputError
+from rkcnn.error import InputError, is_out_of_memory
 
 if TYPE_CHECKING:
     import torch
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str]) -> None:
     except InputError as error:
         print(json.dumps({"error": str(error)}))
     except (MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and "memory" not in str(error):  # torch's own, on any device, has the word
+        if not is_out_of_memory(error):
             raise
         print(json.dumps({"cannot": "too little memory"}))
     else:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from difflib import get_close_matches
-from errno import EDQUOT, EIO, ENAMETOOLONG, ENOSPC
+from errno import EDQUOT, ENAMETOOLONG, ENOSPC
 
 from cyclopts import App, CycloptsError, Group, MissingArgumentError, UnknownOptionError, UnusedCliTokensError
 
 from rkcnn import __version__
-from rkcnn.cli.output import discard_output, flush_output, prepare_output, print_error
+from rkcnn.cli.output import discard, end_output, prepare_output, print_error
 from rkcnn.error import InputError, is_out_of_memory, shorten
 from rkcnn.interrupt import EXIT_CODE
 
@@ -147,10 +147,11 @@ app.command(
 def check_arguments(arguments: list[str]) -> None:
     """Raise InputError for an empty argument, which as a path would mean the current folder.
 
-    Commands of NAMES say themselves which names they take.
+    Commands of NAMES say themselves which names they take, and a remark may be empty.
     """
     for before, argument in zip(["rkcnn", *arguments], arguments, strict=False):
-        if argument == "" and (before.startswith("-") or arguments[0] not in NAMES):
+        may_be_empty = before == "--note" or (arguments[0] in NAMES and not before.startswith("-"))
+        if argument == "" and not may_be_empty:
             raise InputError(f"an empty argument given after {shorten(before)}; give a value, or leave it out")
         if argument.startswith("--") and argument.endswith("=") and argument.count("=") == 1:
             raise InputError(f"{shorten(argument)} given without a value; give one, or leave it out")
@@ -195,10 +196,12 @@ def main(arguments: list[str] | None = None) -> None:
         try:
             check_arguments(sys.argv[1:] if arguments is None else arguments)
             app(arguments, exit_on_error=False, print_error=False)
-        finally:
-            flush_output()  # here, where a closed pipe or a full disk can be caught
+        except BaseException as end:  # commands end with SystemExit
+            end_output(isinstance(end, SystemExit) and not end.code)  # here, where a closed pipe or full disk is caught
+            raise
+        end_output(succeeded=True)
     except BrokenPipeError:  # the reader, for example `head`, has read all it wants
-        discard_output()
+        discard(sys.stdout)
         sys.exit(CLOSED_PIPE)
     except (InputError, CycloptsError) as error:
         if os.environ.get("LOCAL_RANK", "0") == "0":  # torchrun's other ranks on this machine would say the same
@@ -208,10 +211,10 @@ def main(arguments: list[str] | None = None) -> None:
         if error.errno == ENAMETOOLONG:
             name = shorten(os.fsdecode(error.filename or "a path"))
             print_error(f"{name} can't be a file or folder: the name is too long; give a shorter one")
-        elif error.errno in (ENOSPC, EDQUOT, EIO) and error.filename is None:  # all other writes say where
+        elif error.errno in (ENOSPC, EDQUOT) and error.filename is None:  # all other writes say where
             from rkcnn.disk import explain
 
-            discard_output()
+            discard(sys.stdout)
             print_error(f"can't write to standard output: {explain(error)}; send it elsewhere")
         else:
             raise

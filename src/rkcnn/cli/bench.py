@@ -133,9 +133,12 @@ def _show(record: Bench, json: Path | None, output: Path | None) -> None:
     from rkcnn.disk import write_output
     from rkcnn.report.bench import bench_text
 
-    print(bench_text(record), flush=True)  # first: the disk may have become full in the meantime
+    try:  # the disk may have become full in the meantime, or the reader of the table has left
+        if json is not None:
+            write_output(json, record.to_json(), OTHER_FILE)
+    finally:
+        print(bench_text(record), flush=True)
     if json is not None:
-        write_output(json, record.to_json(), OTHER_FILE)
         print_line(f"written   {json}")
     if output is not None:
         from rkcnn.report.figures.bench import draw_bench

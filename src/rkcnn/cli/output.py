@@ -7,7 +7,7 @@ import os
 import sys
 from contextlib import suppress
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from rkcnn.error import shorten_message, with_flags
 from rkcnn.escape import escape_text
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _IN_ASCII = {"±": "+-", "–": "-", "−": "-", "×": "x", "Δ": "d", "’": "'", "“": '"', "”": '"', "²": "2", "…": "..."}
 
 
-_failures: list[OSError] = []  # of lines that `print_on` could not write
+_lost: list[OSError] = []  # of lines for standard output that `print_on` could not write
 
 
 def print_line(line: str = "", *, flush: bool = False) -> None:
@@ -29,8 +29,10 @@ def print_line(line: str = "", *, flush: bool = False) -> None:
 def print_error(sentence: str) -> None:
     """Print one sentence on standard error, with options spelled as on the command line."""
     said = escape_text(" ".join(with_flags(sentence).split()))
-    with suppress(OSError):  # a log on a full disk; the exit code still says that something failed
-        print(f"rkcnn: {shorten_message(said)}", file=sys.stderr, flush=True)  # here, since escapes are long
+    try:
+        print(f"rkcnn: {shorten_message(said)}", file=sys.stderr, flush=True)  # shortened here, since escapes are long
+    except OSError:  # as on a full disk; the exit code still says that something failed
+        discard(sys.stderr)
 
 
 def with_null(value: Any) -> Any:
@@ -48,8 +50,8 @@ def with_null(value: Any) -> Any:
 def print_on(console: Console, line: str) -> None:
     """Print one line on a console that may show progress bars too.
 
-    If it can't be written, as in a log on a full disk, work goes on without further lines; the end of the command says
-    so (`flush_output`).
+    If it can't be written, as in a log on a full disk, work goes on without further lines; if they were for standard
+    output, the end of the command says so (`end_output`).
     """
     try:
         console.print(escape_text(line), highlight=False, markup=False, soft_wrap=True)
@@ -57,20 +59,33 @@ def print_on(console: Console, line: str) -> None:
         raise
     except OSError as error:
         console.quiet = True
-        _failures.append(error)
+        if console.file is sys.stdout:
+            _lost.append(error)
+        else:
+            discard(console.file)
 
 
-def flush_output() -> None:
-    """Write what standard output still holds; raises the OSError of a line that could not be written."""
-    if _failures:
-        raise _failures.pop()
-    if sys.stdout is not None:  # it is None where the shell closed it: `>&-`
-        sys.stdout.flush()
+def end_output(succeeded: bool) -> None:
+    """Write what standard output still holds.
+
+    If that fails, or if a line of it was lost before, OSError is raised where the command has succeeded; otherwise what
+    went wrong before is what its user has to know.
+    """
+    failures = list(_lost)
+    try:
+        if sys.stdout is not None:  # it is None where the shell closed it: `>&-`
+            sys.stdout.flush()
+    except OSError as error:
+        failures.append(error)
+        discard(sys.stdout)
+    if failures and succeeded:
+        raise failures[0]
 
 
-def discard_output() -> None:
-    """Let what standard output still holds go nowhere: Python writes it once more when it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def discard(stream: IO[str]) -> None:
+    """Let what a stream still holds go nowhere: Python writes it once more when it ends, and would fail again."""
+    with suppress(OSError, ValueError):  # the latter for a stream without a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def prepare_output() -> None:
@@ -79,7 +94,7 @@ def prepare_output() -> None:
     In ASCII, as with LC_ALL=C, ± becomes +-; a character that has no such spelling becomes its number: \\u4e2d.
     Failures of an earlier command of this process are forgotten.
     """
-    _failures.clear()
+    _lost.clear()
     codecs.register_error("rkcnn", _spell)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # None where the shell closed it; a notebook's streams have no encoding

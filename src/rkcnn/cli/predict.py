@@ -23,7 +23,7 @@ SOME_FAILED = 1  # the exit code if some pictures were answered and others could
 
 
 def predict(
-    run: Path,
+    run: str,
     /,
     *pictures: Annotated[str, Parameter(allow_leading_hyphen=True)],  # a hyphen alone is standard input
     top: WholeNumber = 3,
@@ -58,6 +58,8 @@ def predict(
     for name in pictures:
         if name.startswith("-") and name != "-" and not Path(name).exists():
             raise InputError(f"no option {name}{did_you_mean(name, OPTIONS)}; options are {', '.join(OPTIONS)}")
+    if not run:
+        raise InputError("an empty name given for RUN; give the folder of a run or the name of weights")
     if not all(pictures) or not pictures:
         given = "an empty name given for a picture" if pictures else "no picture given"
         raise InputError(f"{given}; give files or folders, or - for a file on standard input")
@@ -92,7 +94,7 @@ def find_all(names: tuple[str, ...]) -> tuple[list[PictureSource], list[Unreadab
     from functools import partial
 
     from rkcnn.data.picture import find_pictures, read_bytes, read_endless
-    from rkcnn.use.predict import PictureSource, Unreadable, file_source
+    from rkcnn.use.predict import PictureSource, Unreadable, list_sources
 
     sources: list[PictureSource] = []
     bad: list[Unreadable] = []
@@ -105,7 +107,7 @@ def find_all(names: tuple[str, ...]) -> tuple[list[PictureSource], list[Unreadab
                 sources.append(PictureSource(name, partial(read_bytes, content)))
                 continue
             found = find_pictures(Path(name))
-            sources += [file_source(path) for path in found.pictures]
+            sources += list_sources(found)
             if found.others:
                 skipped.append(f"{name}: {describe_skipped(found.others)}")
         except InputError as error:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TextIO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from rkcnn.cli.output import print_on
+from rkcnn.cli.output import discard, print_on
 from rkcnn.cli.summary import describe_finished, save_curves
 from rkcnn.error import with_flags
 from rkcnn.escape import escape_text
@@ -53,12 +53,23 @@ class StatusLine:
 
     def _write(self, text: str, now: float) -> None:
         self._shown = now
-        print(f"\r{text}\033[K" if self._live else text, end="" if self._live else "\n", file=self._out, flush=True)
+        self._print(f"\r{text}\033[K" if self._live else f"{text}\n")
+
+    def _print(self, text: str) -> None:
+        """Print the text; if it can't be written, as in a log on a full disk, nothing more is shown."""
+        assert self._out is not None
+        try:
+            print(text, end="", file=self._out, flush=True)
+        except BrokenPipeError:
+            raise
+        except OSError:
+            discard(self._out)
+            self._out, self._live = None, False
 
     def clear(self) -> None:
         """Remove the line from a terminal, before anything else is written."""
         if self._live and self._shown > -math.inf:
-            print("\r\033[K", end="", file=self._out, flush=True)
+            self._print("\r\033[K")
 
 
 class CountProgress(StatusLine):

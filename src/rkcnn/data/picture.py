@@ -180,10 +180,11 @@ def fit_array(pixels: NDArray[Any], name: str, wanted: PictureFormat, invert: bo
 
 
 class Found(NamedTuple):
-    """What there is under a path: pictures by their suffix, of which some may be unreadable, and other files."""
+    """What there is under a path: pictures by their suffix, other files, and why some folders can't be read."""
 
     pictures: list[Path]
     others: list[Path]
+    unreadable: dict[Path, str]
 
 
 def find_pictures(path: Path) -> Found:
@@ -194,20 +195,22 @@ def find_pictures(path: Path) -> Found:
     if not path.is_dir():
         if not path.exists():
             raise InputError(f"{path}: there is no such file or folder")
-        return Found([path], [])
-    found = Found([], [])
-    for folder, folders, names in os.walk(path, onerror=_refuse):
+        return Found([path], [], {})
+    found = Found([], [], {})
+
+    def keep(error: OSError) -> None:
+        found.unreadable[Path(error.filename)] = f"{error.filename}: can't be read ({error.strerror})"
+
+    for folder, folders, names in os.walk(path, onerror=keep):
         folders[:] = [name for name in folders if name[0] != "."]
         for file in (Path(folder, name) for name in names if name[0] != "."):
             (found.pictures if file.suffix.lower() in SUFFIXES else found.others).append(file)
-    if not found.pictures:
+    if path in found.unreadable:
+        raise InputError(f"{found.unreadable[path]}; name a folder that can")
+    if not found.pictures and not found.unreadable:
         raise InputError(f"{path}: is a folder with no picture; put {', '.join(SUFFIXES)} files in")
     found.pictures.sort()
     return found
-
-
-def _refuse(error: OSError) -> None:
-    raise InputError(f"{error.filename}: can't be read ({error.strerror})") from None
 
 
 def read_bytes(content: bytes, name: str, wanted: PictureFormat, invert: bool | None = None) -> Picture:

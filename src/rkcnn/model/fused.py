@@ -55,7 +55,7 @@ class FusedNetwork(nn.Module):
         self.precision, self.wanted, self.images, self.size = precision, engine, images, size
         self.folded = fold_norms(network)
         if precision == "bf16":
-            _round_weights(self.folded)
+            _round_weights(self.folded.float())
         self.training = False
         self.batches: tuple[int, ...] = (
             BATCHES if images is None else ()

@@ -6,7 +6,7 @@ import ctypes
 import platform
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -42,14 +42,17 @@ def set_precision(precision: str) -> None:
 
 @contextmanager
 def usual_torch() -> Iterator[None]:
-    """Compute in the block as torch does by default: new tensors in float32, and with gradients.
+    """Compute in the block as torch does by default: new tensors in float32, with gradients, without autocast.
 
-    Otherwise a caller's `torch.set_default_dtype` or `torch.no_grad` would change what a run computes.
+    Otherwise a caller's `torch.set_default_dtype`, `torch.no_grad` or `torch.autocast` would change a run's results.
     """
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     try:
-        with torch.inference_mode(False), torch.enable_grad():
+        with torch.inference_mode(False), torch.enable_grad(), ExitStack() as stack:
+            for kind in ("cpu", "cuda"):
+                if torch.is_autocast_enabled(kind):
+                    stack.enter_context(torch.autocast(kind, enabled=False))
             yield
     finally:
         torch.set_default_dtype(before)

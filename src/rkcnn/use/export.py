@@ -61,7 +61,7 @@ class ProbabilityModel(nn.Module):
 
     def __init__(self, classifier: Classifier) -> None:
         super().__init__()
-        self.network = copy.deepcopy(classifier.network).cpu().eval().requires_grad_(False)
+        self.network = copy.deepcopy(classifier.network).cpu().float().eval().requires_grad_(False)
         mean, std = (torch.tensor(v, dtype=torch.float64).view(-1, 1, 1) for v in (classifier.mean, classifier.std))
         self.register_buffer("shift", (255 * mean).float())  # as in Images.normalisation
         self.register_buffer("scale", (1 / (255 * std)).float())
@@ -94,7 +94,7 @@ def export(model: Classifier | TrainingResult | str | Path, to: str | None = Non
     if kind != "safetensors":
         _refuse_unknown_length(classifier, kind)
     probability_model = ProbabilityModel(classifier)
-    classifier = replace(classifier, network=probability_model.network)  # a copy, on the CPU and in evaluation mode
+    classifier = replace(classifier, network=probability_model.network)  # a copy on the CPU, in float32
     with torch.no_grad():
         content, run = _WRITERS[kind](classifier, probability_model)
         pixels, name = find_real_images(classifier)

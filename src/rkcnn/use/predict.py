@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from rkcnn.data.picture import (
+    Found,
     Picture,
     PictureFormat,
     find_pictures,
@@ -152,7 +153,7 @@ def find_sources(pictures: object, channels: int) -> list[PictureSource]:
     if isinstance(pictures, str) and not pictures:
         raise InputError(f"an empty name given for a picture; give {FORMS}")
     if isinstance(pictures, (str, Path)):
-        return [file_source(path) for path in find_pictures(Path(pictures)).pictures]
+        return list_sources(find_pictures(Path(pictures)))
     if isinstance(pictures, bytes):
         return [PictureSource("", partial(read_bytes, pictures))]
     if isinstance(pictures, Image):
@@ -165,6 +166,16 @@ def find_sources(pictures: object, channels: int) -> list[PictureSource]:
             return found
         raise InputError(f"no picture given; give {FORMS}")
     raise InputError(f"a picture of type {type(pictures).__name__} given; give {FORMS}")
+
+
+def list_sources(found: Found) -> list[PictureSource]:
+    """Return the pictures of a folder, and those of its folders that can't be read, as if they were pictures."""
+    folders = [PictureSource(str(path), partial(_refuse, reason)) for path, reason in found.unreadable.items()]
+    return [*map(file_source, found.pictures), *folders]
+
+
+def _refuse(reason: str, *_: object) -> Picture:
+    raise InputError(reason)
 
 
 def file_source(path: Path) -> PictureSource:
