@@ -67,8 +67,12 @@ def mean_distance(found: dict[str, Tensor], expected: dict[str, Tensor]) -> floa
 
 
 def check(make: Callable[[], nn.Module], shape: tuple[int, ...], precision: str) -> None:
-    """Compare the distances from fp64, as means over some draws of weights and images: one draw alone varies."""
-    plain_distance = fused_distance = 0.0
+    """Compare the distances from fp64, as means over some draws of weights and images: one draw alone varies.
+
+    In tf32 the plain path may compute convolutions of few channels in float32. A quarter of what bf16 is off by, which
+    keeps three bits less, is always allowed.
+    """
+    plain_distance = fused_distance = rounded_distance = 0.0
     for seed in range(DRAWS):
         torch.manual_seed(seed)
         module = make().cuda().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -77,8 +81,10 @@ def check(make: Callable[[], nn.Module], shape: tuple[int, ...], precision: str)
         plain, fused, again = (results(module, x, precision, fused) for fused in (False, True, True))
         plain_distance += mean_distance(plain, exact) / DRAWS
         fused_distance += mean_distance(fused, exact) / DRAWS
+        if precision == "tf32":
+            rounded_distance += mean_distance(results(module, x, "bf16"), exact) / DRAWS
         assert all(torch.equal(fused[key], value) for key, value in again.items())
-    assert fused_distance < FARTHER[precision] * plain_distance
+    assert fused_distance < max(FARTHER[precision] * plain_distance, rounded_distance / 4)
 
 
 @pytest.mark.parametrize("precision", ["bf16", "tf32"])
