@@ -4,8 +4,8 @@
 
 Takes the first images of the first ten classes of CIFAR-100 (apple to bottle), which CIFAR-10 doesn't have, and trains
 by the recipe `own`: the default network and RKCNN-I-2_2_2@k=26_28_28 from new weights, and the latter from the weights
-that come with the package, all of it and its classifier alone. Errors are those of the 1,000 published test images of
-these classes. Runs are kept below FOLDER.
+that come with the package, all of it and its classifier alone; last the classifier alone of the widest network there.
+Errors are those of the 1,000 published test images of these classes. Runs are kept below FOLDER.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ from rkcnn.data.images import Images
 
 NETWORK = "RKCNN-I-2_2_2@k=26_28_28"
 WEIGHTS = f"{NETWORK}.cifar10"
+WIDEST = "RKCNN-I-2_2_2@k=120.cifar10"
 WAYS: dict[str, dict[str, Any]] = {
     "default network, new weights": {},
     f"{NETWORK}, new weights": {"network": NETWORK},
     f"{WEIGHTS}, all of it trained": {"init_from": WEIGHTS},
     f"{WEIGHTS}, the classifier alone": {"init_from": WEIGHTS, "head_only": True},
+    f"{WIDEST}, the classifier alone": {"init_from": WIDEST, "head_only": True},
 }
 CLASSES = 10
 
