@@ -112,7 +112,7 @@ def job_of(folder: Path, **changes: str) -> Job:
     recipe = replace(find_recipe("mini"), **read_changes({"epochs": "3", "batch": "64", "drop_last": "off", **changes}))
     images = digits(70)
     run = Run("mnist-mini", "ResNet@k=4", recipe, 0)
-    return start_job(run, folder, images, images, torch.device("cpu"), "eager", Ranks())[0]
+    return start_job(run, folder / run.folder, images, images, torch.device("cpu"), "eager", Ranks())[0]
 
 
 def test_one_of_a_kind_is_singular(tmp_path: Path) -> None:
