@@ -22,8 +22,8 @@ from torch import Tensor
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver, jit
 
-from rkcnn.model.fast import launch_backward, launch_forward, stem
-from rkcnn.model.fast.program import Program
+from rkcnn.model.fast import launch_backward, launch_forward, ode, stem
+from rkcnn.model.fast.program import Program, fused_width
 
 STEPS = (  # images, pixels of a side, channels
     (128, 6, 32), (128, 6, 20), (32, 32, 26), (32, 16, 28), (32, 8, 28), (256, 32, 32), (256, 16, 64), (64, 32, 64),
@@ -93,6 +93,14 @@ def compile_step(images: int, size: int, k: int, dtype: torch.dtype) -> None:
     launch_backward.run_backward(torch.empty_like(result), kept, program)
 
 
+def compile_function(images: int, size: int, k: int, dtype: torch.dtype) -> None:
+    width = fused_width(k)
+    y, weight = empty(images, k, size, size), torch.empty(width, 3, 3, width, dtype=dtype)
+    for constants in ([empty(size * size, width)] * 2, []):  # with the time, which RKNN does not read, and without
+        result, *kept = ode.ode_function(y, [weight] * 2, constants, [empty(k)] * 6, 1e-3)
+        ode.ode_function_backward(result, kept, [weight] * 2, bool(constants), y.dtype)
+
+
 def compile_stem(
     images: int, channels: int, size: int, k: int, side: int, stride: int, padding: int, dtype: torch.dtype
 ) -> None:
@@ -127,6 +135,7 @@ def main(*precisions: str) -> None:
             compile_stem(*shape, DTYPES[precision])
         for images, size, k in STEPS:
             compile_step(images, size, k, DTYPES[precision])
+            compile_function(images, size, k, DTYPES[precision])
 
 
 seen: set[str] = set()

@@ -48,7 +48,7 @@ class BatchNorm(nn.BatchNorm2d):
         mean, count = reducer.mean(own_mean, x.numel() / x.shape[1])
         variance, _ = reducer.mean(own_variance + (own_mean - mean).square(), x.numel() / x.shape[1])
         if not self.frozen:
-            self._track(mean, variance * (count / (count - 1)))
+            self.track(mean, variance * (count / (count - 1)))
         scale = self.weight * torch.rsqrt(variance + self.eps)
         shift = self.bias - mean * scale
         return torch.addcmul(_channels(shift), at_least_float32(x), _channels(scale)).to(x.dtype)
@@ -57,11 +57,12 @@ class BatchNorm(nn.BatchNorm2d):
         out, mean, variance = _NormaliseByRows.apply(x, self.weight, self.bias, self.eps)
         if not self.frozen:
             count = x.numel() // x.shape[1]
-            self._track(mean, variance * (count / (count - 1)))
+            self.track(mean, variance * (count / (count - 1)))
         return out
 
     @torch.no_grad()
-    def _track(self, mean: Tensor, variance: Tensor) -> None:
+    def track(self, mean: Tensor, variance: Tensor) -> None:
+        """Move the running statistics towards a batch's mean and unbiased variance."""
         assert self.running_mean is not None
         assert self.running_var is not None
         assert self.num_batches_tracked is not None

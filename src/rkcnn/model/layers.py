@@ -25,6 +25,19 @@ def may_round(x: Tensor, to_tf32: bool) -> bool:
     return has_autocast(x) or (to_tf32 and not x.is_meta and x.dtype == torch.float32)
 
 
+def trains_fused(module: nn.Module, x: Tensor, to_tf32: bool) -> bool:
+    """Whether fused kernels could take this module: in training, if they may round, where norms follow batches.
+
+    They count the numbers of a tensor, which has up to 128 channels inside of them, with 31 bits.
+    """
+    norms = [each for each in module.modules() if isinstance(each, BatchNorm)]
+    return (
+        may_round(x, to_tf32)
+        and x.numel() // x.shape[1] <= 2**24
+        and all(norm.training and not norm.frozen and norm.momentum is not None for norm in norms)
+    )
+
+
 def group_norm(width: int) -> nn.GroupNorm:
     """Return group norm with the largest number of groups that divides the width and is at most 32.
 

@@ -9,6 +9,7 @@ from rkcnn.model.create import create_model
 from rkcnn.model.fast import choose
 from rkcnn.model.fast.choose import fuse_steps
 from rkcnn.model.frame import StemConv
+from rkcnn.model.steps.ode import OdeFunction
 from rkcnn.model.steps.rkcnn import RKStep
 
 CPU = torch.device("cpu")
@@ -23,7 +24,10 @@ def test_a_cpu_keeps_the_plain_steps() -> None:
 @pytest.mark.parametrize(
     ("spec", "dropout", "reason"),
     [
-        ("ResNet@k=4", 0.0, "it has no RKCNN step"),
+        ("ResNet@k=4", 0.0, "it has no step that they compute"),
+        ("RKNet-rk4_38@k=4", 0.0, "a norm is not a batch norm of its own"),
+        ("RKNN-rk4_38@k=4_4", 0.2, "it has dropout"),
+        ("ODENet-ab@k=4_160", 0.0, "it has too many channels"),
         ("RKCNN-I-2@k=4,merge=concat", 0.0, "its steps end in a concatenation"),
         ("RKCNN-I-2@k=4,shared=on", 0.0, "both phases share their convolutions"),
         ("RKCNN-I-2@k=4,norm=gn", 0.0, "a norm is not a batch norm of its own"),
@@ -37,7 +41,7 @@ def test_what_can_not_be_fused_says_why(
     monkeypatch.setattr(choose, "_why_not_here", lambda device: "")
     network = create_model(spec, dropout=dropout)
     assert fuse_steps(network, CPU) == reason
-    assert not any(step.fused for step in network.modules() if isinstance(step, RKStep))
+    assert not any(step.fused for step in network.modules() if isinstance(step, RKStep | OdeFunction))
 
 
 def test_fp32_keeps_the_plain_steps_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,3 +76,14 @@ def test_the_stem_is_fused_where_its_channels_are_few(
     assert found == fused
     takers = [module for module in network.modules() if isinstance(module, StemConv | RKStep) and module.fused]
     assert all(module.takes_tf32 == (precision == "tf32") for module in takers)
+
+
+@pytest.mark.parametrize("spec", ["RKNN-rk4_38@k=4_4", "RKNet-rk4_38@k=4_4", "ODENet-ab@k=4_4", "SONODE@k=4_4"])
+def test_f_of_ode_networks_is_fused(monkeypatch: pytest.MonkeyPatch, spec: str) -> None:
+    pytest.importorskip("triton", reason="triton is not installed: make test-kernels")
+    monkeypatch.setattr(choose, "_why_not_here", lambda device: "")
+    network = create_model(spec)
+    assert fuse_steps(network, CPU, "tf32") == ""
+    functions = [module for module in network.modules() if isinstance(module, OdeFunction)]
+    assert functions
+    assert all(f.fused and f.takes_tf32 for f in functions)

@@ -1,4 +1,4 @@
-"""The fused step and stem on a GPU, in bf16 and tf32: as close to float64 as the plain ones, the same bits again."""
+"""The fused step, f and stem on a GPU, in bf16 and tf32: as close to float64 as the plain ones, the same bits again."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from rkcnn.fit.engine import Graph, start_engine
 from rkcnn.model.fast.choose import fuse_steps
 from rkcnn.model.frame import ConvStem, OdeNetStem, StemConv
 from rkcnn.model.layers import Layers
+from rkcnn.model.steps.ode import OdeFunction
 from rkcnn.model.steps.rkcnn import RKStep
 from rkcnn.run.device import set_precision
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")]
 FARTHER = {"bf16": 1.2, "tf32": 2.5}  # than the plain one; matrix units cut float32 off where cuDNN may round it
 DRAWS = 4
+FUSED = RKStep | OdeFunction | StemConv
 
 
 @pytest.fixture(autouse=True)
@@ -31,9 +33,12 @@ def settings_restored() -> Iterator[None]:
 
 
 def compute(module: nn.Module, x: Tensor, fused: bool) -> Tensor:
+    from rkcnn.model.fast.ode import take_function
     from rkcnn.model.fast.stem import take_stem
     from rkcnn.model.fast.step import take_step
 
+    if isinstance(module, OdeFunction):
+        return take_function(module, 0.5, x) if fused else module(0.5, x)
     if isinstance(module, RKStep):
         return take_step(module, x) if fused else torch.stack([x, *module(x)[1]]).sum(0)
     for conv in module.modules():
@@ -130,7 +135,15 @@ def test_the_fused_stem_is_as_exact_as_the_plain_one(
 
 
 @pytest.mark.parametrize("precision", ["bf16", "tf32"])
-@pytest.mark.parametrize("spec", ["RKCNN-I-2@k=16", "RKCNN-R-2_2@k=10_12", "RKCNN-R-2@k=32"])
+@pytest.mark.parametrize(
+    ("k", "time", "images", "size"), [(120, True, 256, 32), (120, False, 32, 16), (78, True, 5, 9), (20, False, 3, 7)]
+)
+def test_the_fused_f_is_as_exact_as_the_plain_one(k: int, time: bool, images: int, size: int, precision: str) -> None:
+    check(lambda: OdeFunction(k, Layers("bn"), time), (images, k, size, size), precision)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "tf32"])
+@pytest.mark.parametrize("spec", ["RKCNN-I-2@k=16", "RKCNN-R-2_2@k=10_12", "RKCNN-R-2@k=32", "RKNet-rk4_38@k=10_12"])
 def test_a_graph_trains_fused_and_repeats_its_bits(spec: str, precision: str) -> None:
     """A partial batch, which runs outside the graph, and a whole one after it too; with stem, transition, odd width."""
     recipe = replace(RECIPE, precision=precision)
@@ -139,7 +152,7 @@ def test_a_graph_trains_fused_and_repeats_its_bits(spec: str, precision: str) ->
     def states(fused: bool) -> list[Tensor]:
         run = trainer(spec, device="cuda", recipe=recipe)
         engine = start_engine("fused", run) if fused else Graph(run)
-        assert all(bool(step.fused) == fused for step in run.network.modules() if isinstance(step, RKStep | StemConv))
+        assert all(bool(step.fused) == fused for step in run.network.modules() if isinstance(step, FUSED))
         engine.begin()
         for steps in (4, 2):
             engine.wait()  # the last epoch's steps add to the totals that this sets to 0

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.create import create_model
-from rkcnn.model.layers import Layers
+from rkcnn.model.layers import Layers, trains_fused
 from rkcnn.model.network import Network
 from rkcnn.model.steps.rkcnn import RKStep
 
@@ -144,8 +144,8 @@ def test_fused_kernels_take_a_step_only_in_training_with_autocast() -> None:
 
 def test_fused_kernels_take_float32_only_where_tf32_is_allowed() -> None:
     step, y = RKStep(1, 4, Layers("bn")), torch.randn(2, 4, 3, 3)
-    assert not step.trains_fused(y)
+    assert not trains_fused(step, y, step.takes_tf32)
     step.takes_tf32 = True
-    assert step.trains_fused(y)
-    assert not step.trains_fused(y.double())
-    assert not step.eval().trains_fused(y)
+    assert trains_fused(step, y, step.takes_tf32)
+    assert not trains_fused(step, y.double(), step.takes_tf32)
+    assert not trains_fused(step.eval(), y, step.takes_tf32)

@@ -1,4 +1,4 @@
-"""Lets a network's RKCNN steps train in fused kernels, or says why they can't. Imports triton only where it is used."""
+"""Lets the steps of a network train in fused kernels, or says why they can't. Imports triton only where it is used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from rkcnn.model.fast.program import CHANNELS, WIDEST, program_of
 from rkcnn.model.fast.tiles import SHARED_MEMORY
 from rkcnn.model.fold import ChannelAffine
 from rkcnn.model.frame import StemConv, Transition
+from rkcnn.model.layers import Conv
 from rkcnn.model.stage import Stage
+from rkcnn.model.steps.ode import OdeFunction
 from rkcnn.model.steps.rkcnn import RKCNN, RKStep
 
 PRECISIONS = ("bf16", "tf32")  # that steps train in
@@ -23,26 +25,30 @@ STEM_WIDTH = 64  # channels up to which they take its other convolutions
 
 
 def fuse_steps(network: nn.Module, device: torch.device, precision: str = "bf16") -> str:
-    """Let every RKCNN step of the network, and the layers around, train in fused kernels.
+    """Let RKCNN's steps, or f of RKNN, RK-Net and ODE-Net, and the layers around them train in fused kernels.
 
-    In bf16 they take what autocast rounds, and in tf32 float32 too. If a step can't, or the precision is another,
+    In bf16 they take what autocast rounds, and in tf32 float32 too. If one can't, or the precision is another,
     nothing is changed; returns why not.
     """
     if precision not in PRECISIONS:
         return f"they compute in {' or '.join(PRECISIONS)}, and the recipe in {precision}"
     periods = [module for module in network.modules() if isinstance(module, RKCNN)]
     steps = [step for period in periods for step in period.steps if isinstance(step, RKStep)]
-    reason = _why_not_here(device) or ("" if steps else "it has no RKCNN step")
+    functions = [module for module in network.modules() if isinstance(module, OdeFunction)]
+    reason = _why_not_here(device) or ("" if steps or functions else "it has no step that they compute")
     if not reason and any(period.concatenates for period in periods):
         reason = "its steps end in a concatenation"
-    reason = reason or next(filter(None, map(_why_not, steps)), "")
+    reason = reason or next(filter(None, (*map(_why_not, steps), *map(_why_no_function, functions))), "")
     if reason:
         return reason
+    from rkcnn.model.fast.ode import take_function
     from rkcnn.model.fast.stem import take_stem
     from rkcnn.model.fast.step import take_step
 
     for step in steps:
         step.fused, step.takes_tf32 = take_step, precision == "tf32"
+    for function in functions:
+        function.fused, function.takes_tf32 = take_function, precision == "tf32"
     _fuse_frame(network, take_stem, takes_tf32=precision == "tf32")
     return ""
 
@@ -113,9 +119,19 @@ def _why_not(step: RKStep) -> str:
     if step.both:
         return "both phases share their convolutions"
     stages = [stage for stage in (*step.guess, *step.refine) if isinstance(stage, Stage)]
-    norms = [norm for stage in stages for norm in (stage.norm1, stage.norm2)]
-    if not all(isinstance(norm, BatchNorm) and norm.reducer is None for norm in norms):
-        return "a norm is not a batch norm of its own"
-    if any(stage.narrow.dropout or stage.conv.dropout for stage in stages):
-        return "it has dropout"
-    return "" if program_of(step).fits else "it has too many states or channels"
+    reason = next(filter(None, map(_why_no_layers, stages)), "")
+    return reason or ("" if program_of(step).fits else "it has too many states or channels")
+
+
+def _why_no_function(function: OdeFunction) -> str:
+    too_wide = function.conv1.out_channels > WIDEST
+    return _why_no_layers(function) or ("it has too many channels" if too_wide else "")
+
+
+def _why_no_layers(module: nn.Module) -> str:
+    for name, layer in module.named_children():
+        if name.startswith("norm") and not (isinstance(layer, BatchNorm) and layer.reducer is None):
+            return "a norm is not a batch norm of its own"
+        if isinstance(layer, Conv) and layer.dropout:
+            return "it has dropout"
+    return ""

@@ -74,7 +74,7 @@ class Program:
 
     @property
     def width(self) -> int:
-        return WIDEST if WHOLE <= self.k <= WIDEST else -(-self.k // CHANNELS) * CHANNELS
+        return fused_width(self.k)
 
     @property
     def slots(self) -> int:
@@ -141,6 +141,11 @@ class Program:
             and len(self.pairs) < 256
             and all(1 <= len(evaluation.reads) <= MOST_READS for evaluation in self.evaluations)
         )
+
+
+def fused_width(k: int) -> int:
+    """Return how many channels activations of k channels have inside of fused kernels."""
+    return WIDEST if WHOLE <= k <= WIDEST else -(-k // CHANNELS) * CHANNELS
 
 
 @lru_cache

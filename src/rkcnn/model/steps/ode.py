@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
 import torch
@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rkcnn.model.drawing import Diagram, fraction
-from rkcnn.model.layers import Conv, Layers, has_autocast
+from rkcnn.model.layers import Conv, Layers, has_autocast, trains_fused
 from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.solver import Solver
 from rkcnn.model.spec import ModelSpec
@@ -26,6 +26,8 @@ class OdeFunction(nn.Module):
     """
 
     folded_norms: ClassVar = {"conv1": "norm2", "conv2": "norm3"}
+    fused: Callable[[OdeFunction, Time, Tensor], Tensor] | None = None  # f(t, y) in kernels of model/fast/
+    takes_tf32 = False  # whether they are used without autocast too, and round float32 to tf32
 
     def __init__(self, k: int, layers: Layers, time: bool = True) -> None:
         super().__init__()
@@ -37,6 +39,8 @@ class OdeFunction(nn.Module):
         self.norm3 = layers.norm(k)
 
     def forward(self, t: Time, y: Tensor) -> Tensor:
+        if self.fused is not None and trains_fused(self, y, self.takes_tf32):
+            return self.fused(self, t, y)
         if y.dtype != self.conv1.weight.dtype and not has_autocast(y):
             y = y.to(self.conv1.weight.dtype)
         y = self._convolve(self.conv1, t, F.relu(self.norm1(y)))

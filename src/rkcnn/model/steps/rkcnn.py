@@ -9,9 +9,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.drawing import Diagram
-from rkcnn.model.layers import Layers, may_round
+from rkcnn.model.layers import Layers, trains_fused
 from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.spec import ModelSpec
 from rkcnn.model.stage import SharedStage, Stage
@@ -64,15 +63,6 @@ class RKStep(nn.Module):
                 e[i] = stage(*given, *seen[:i], *seen[i + 1 :])
         return x, e
 
-    def trains_fused(self, y: Tensor) -> bool:
-        """Whether fused kernels could take this step: in training, if they may round, where norms follow batches."""
-        norms = [module for module in self.modules() if isinstance(module, BatchNorm)]
-        return (
-            may_round(y, self.takes_tf32)
-            and y.numel() < 2**31
-            and all(norm.training and not norm.frozen and norm.momentum is not None for norm in norms)
-        )
-
     def _phase(self, number: int) -> list[Callable[..., Tensor]]:
         return [partial(stage, number) for stage in self.both] or list(self.guess if number == 1 else self.refine)
 
@@ -98,7 +88,7 @@ class RKCNN(Period):
     def walk(self, y: Tensor) -> Iterator[TimeStep]:
         for step in self.steps:
             assert isinstance(step, RKStep)
-            if step.fused is not None and step.trains_fused(y):
+            if step.fused is not None and trains_fused(step, y, step.takes_tf32):
                 y = step.fused(step, y)
                 yield TimeStep(y, ())
                 continue
