@@ -13,8 +13,9 @@ import torch
 
 from fit.bench import RECIPE, trainer
 from rkcnn.error import InputError
-from rkcnn.fit.engine import Engine, Graph, start_engine
+from rkcnn.fit.engine import Engine, FusedEager, Graph, start_engine
 from rkcnn.fit.trainer import Trainer
+from rkcnn.model.steps.ode import OdeFunction
 from rkcnn.model.steps.rkcnn import RKStep
 
 gpu = pytest.mark.gpu
@@ -156,11 +157,27 @@ def test_fused_kernels_that_cant_run_are_noted() -> None:
     assert engine.kind in ("compile", "eager")
 
 
+def pretend_gpu(run: Trainer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a run on a CPU choose its engine as on a GPU; no kernel runs and no triton is needed."""
+    functions = {
+        "step": "take_step",
+        "ode": "take_function",
+        "stem": "take_stem",
+        "update": "update_parameters",
+    }
+    for name, function in functions.items():
+        monkeypatch.setitem(sys.modules, f"rkcnn.model.fast.{name}", SimpleNamespace(**{function: print}))
+    run.device = torch.device("cuda")
+    monkeypatch.setattr("rkcnn.model.fast.choose._why_not_here", lambda device: "")
+    monkeypatch.setattr("rkcnn.fit.engine.Graph", lambda trainer, note, kind: SimpleNamespace(note=note, kind=kind))
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device: None)
+
+
 @pytest.mark.parametrize(
     ("asked", "precision", "kind"),
     [
         ("auto", "fp32", "graph"),
-        ("auto", "tf32", "graph"),  # until they have been timed in tf32
+        ("auto", "tf32", "graph"),  # which is faster in tf32 depends on the width
         ("auto", "bf16", "fused"),
         ("fused", "fp32", "graph"),
         ("fused", "tf32", "fused"),
@@ -170,13 +187,9 @@ def test_fused_kernels_that_cant_run_are_noted() -> None:
 def test_which_precisions_train_in_fused_kernels(
     monkeypatch: pytest.MonkeyPatch, asked: str, precision: str, kind: str
 ) -> None:
-    """As on a GPU, where in fp32 a note says why not if they were asked for. No kernel runs and no triton is needed."""
-    for name, function in (("step", "take_step"), ("stem", "take_stem"), ("update", "update_parameters")):
-        monkeypatch.setitem(sys.modules, f"rkcnn.model.fast.{name}", SimpleNamespace(**{function: print}))
+    """As on a GPU, where in fp32 a note says why not if they were asked for."""
     run = trainer(recipe=replace(RECIPE, precision=precision))
-    run.device = torch.device("cuda")
-    monkeypatch.setattr("rkcnn.model.fast.choose._why_not_here", lambda device: "")
-    monkeypatch.setattr("rkcnn.fit.engine.Graph", lambda trainer, note, kind: SimpleNamespace(note=note, kind=kind))
+    pretend_gpu(run, monkeypatch)
     engine = start_engine(asked, run)
     assert engine.kind == kind
     refused = asked == "fused" != kind
@@ -184,6 +197,29 @@ def test_which_precisions_train_in_fused_kernels(
     steps = [step for step in run.network.modules() if isinstance(step, RKStep)]
     assert all(bool(step.fused) == (kind == "fused") for step in steps)
     assert all(step.takes_tf32 == (kind == "fused" and precision == "tf32") for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("spec", "asked", "kind"),
+    [
+        ("RKNet-rk4_38@k=4_4", "auto", "graph"),
+        ("RKNet-rk4_38@k=4_4", "fused", "fused"),
+        ("ODENet-abm@k=4_4", "auto", "eager"),
+        ("ODENet-abm@k=4_4", "fused", "fused"),
+    ],
+)
+def test_ode_networks_train_in_fused_kernels_where_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, spec: str, asked: str, kind: str
+) -> None:
+    """Without a graph where the data decides how often f is evaluated."""
+    run = trainer(spec, recipe=replace(RECIPE, precision="bf16"))
+    pretend_gpu(run, monkeypatch)
+    engine = start_engine(asked, run)
+    assert engine.kind == kind
+    assert bool(engine.note) == (kind == "eager")
+    assert isinstance(engine, FusedEager) == ("abm" in spec and kind == "fused")
+    functions = [module for module in run.network.modules() if isinstance(module, OdeFunction)]
+    assert all(bool(f.fused) == (kind == "fused") for f in functions)
 
 
 def test_an_unknown_engine_is_refused() -> None:

@@ -91,8 +91,8 @@ def train(
     device
         cpu, cuda, cuda:N, or auto: a GPU if there is one.
     engine
-        How steps are executed: eager, compile, graph, fused (RKCNN in bf16 or tf32), or auto: the fastest
-        that can run this network here.
+        How steps are executed: eager, compile, graph, fused (RKCNN and ODE networks, in bf16 or tf32), or auto:
+        the fastest that can run this network here.
     out
         The folder in which runs are kept.
     again

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
+from torch import nn
 
 from rkcnn.fit.engine_names import check_engine
 from rkcnn.fit.trainer import Trainer
@@ -13,6 +14,7 @@ from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.compiling import NotCompiled, compiling, why_not_compiled
 from rkcnn.model.cost import cost
 from rkcnn.model.fast.choose import fuse_steps
+from rkcnn.model.steps.rkcnn import RKStep
 
 WARM_UP = 3  # real steps that let cuDNN and the allocator settle before a capture; their effect is undone
 LONG = 2e13  # FLOPs of a run on a CPU, about ten minutes of two cores: from there the minute that compiling takes pays
@@ -114,6 +116,12 @@ class Graph(Engine):
         self.graph.replay()
 
 
+class FusedEager(Engine):
+    """Takes steps in fused kernels without a graph, where the number of evaluations depends on the data."""
+
+    kind = "fused"
+
+
 @contextmanager
 def _state_restored(trainer: Trainer) -> Iterator[None]:
     """Undo, at the end, what steps inside did to the trainer."""
@@ -133,8 +141,8 @@ def start_engine(kind: str, trainer: Trainer) -> Engine:
     asked, notes = kind, []
     if kind == "auto":
         kind = "compile" if trainer.device.type == "cpu" and _compiling_pays(trainer) else "eager"
-        if trainer.device.type == "cuda":  # errors by fused kernels in tf32 are not compared yet
-            kind = "graph" if trainer.recipe.precision == "tf32" else "fused"
+        if trainer.device.type == "cuda":
+            kind = "fused" if trainer.recipe.precision == "bf16" and _has_rk_steps(trainer.network) else "graph"
     if kind == "fused" and (reason := _fuse(trainer)):
         if asked == "fused":
             notes.append(f"no fused kernels: {reason}")
@@ -146,9 +154,19 @@ def start_engine(kind: str, trainer: Trainer) -> Engine:
         notes.append(f"not compiled: {reason}")
         kind = "eager"
     note = "; ".join(notes)
+    if kind == "fused" and trainer.solver_stats:
+        return FusedEager(trainer, note=note)
     if kind in ("graph", "fused"):
         return Graph(trainer, note=note, kind=kind)
     return Engine(trainer, kind == "compile", note)
+
+
+def _has_rk_steps(network: nn.Module) -> bool:
+    """Whether it is an RKCNN. In bf16 its fused kernels are faster than a plain graph; others are not measured yet.
+
+    In tf32 they are slower at k = 120 and faster at k = 32 (docs/performance.md).
+    """
+    return any(isinstance(module, RKStep) for module in network.modules())
 
 
 def _compiling_pays(trainer: Trainer) -> bool:
@@ -165,8 +183,8 @@ def _compiling_pays(trainer: Trainer) -> bool:
 
 
 def _fuse(trainer: Trainer) -> str:
-    """Let the network's steps train in fused kernels inside a CUDA graph, or return why they can't."""
-    if reason := _why_no_graph(trainer):
+    """Let the network's steps train in fused kernels, or return why they can't."""
+    if reason := _why_not_captured(trainer):
         return reason
     if reason := fuse_steps(trainer.network, trainer.device, trainer.recipe.precision):
         return reason
@@ -177,10 +195,14 @@ def _fuse(trainer: Trainer) -> str:
 
 
 def _why_no_graph(trainer: Trainer) -> str:
+    depends = "the number of solver steps depends on the data" if trainer.solver_stats else ""
+    return _why_not_captured(trainer) or depends
+
+
+def _why_not_captured(trainer: Trainer) -> str:
+    """Return why a step could not be captured in a CUDA graph, if it had the same kernels every time."""
     if trainer.device.type != "cuda":
         return "it needs a GPU"
-    if trainer.solver_stats:
-        return "the number of solver steps depends on the data"
     if trainer.batches.streamed:
         return "the images stream from the host"
     return "several ranks reduce their gradients" if trainer.ranks.grouped else ""

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import model.fast.interpreted  # noqa: F401  skips these tests without triton
+from rkcnn.model.create import create_model
 from rkcnn.model.fast import ode
 from rkcnn.model.fast.ode import take_function
 from rkcnn.model.fast.tiles import Plain, Sums, choose_tiles
@@ -129,3 +130,24 @@ def test_torch_compile_sees_one_operator() -> None:
     expected, found = results(fused, f, y), results(compiled, f, y)
     for key, value in expected.items():
         assert distance(found[key], value) < 1e-6, key
+
+
+@pytest.mark.parametrize("spec", ["RKNN-rk4_38@k=4_4", "ODENet-ab@k=4_5", "ODENet-abm@k=4_4,tol=0.1", "SONODE@k=4_4"])
+def test_a_network_trains_with_it(spec: str) -> None:
+    """Gradients and running statistics of the whole network, whose f has the kernels by `takes_tf32` on a CPU too."""
+    torch.manual_seed(2)
+    network = create_model(spec).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    images = torch.randn(3, 3, 8, 8)
+    found: list[dict[str, Tensor]] = []
+    for takes in (False, True):
+        copy = deepcopy(network).train()
+        for f in copy.modules():
+            if isinstance(f, OdeFunction) and takes:
+                f.fused, f.takes_tf32 = take_function, True
+        nn.functional.cross_entropy(copy(images), torch.tensor([1, 0, 2])).backward()
+        grads = {name: p.grad for name, p in copy.named_parameters() if p.grad is not None}
+        kept = {name: grad for name, grad in grads.items() if not name.endswith(WITHOUT_EFFECT)}
+        found.append(kept | {name: buffer.float() for name, buffer in copy.named_buffers()})
+    assert found[0].keys() == found[1].keys()
+    for key, value in found[0].items():
+        assert distance(found[1][key], value) < 1e-3, key

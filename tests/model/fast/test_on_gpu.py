@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import replace
@@ -21,7 +22,7 @@ from rkcnn.run.device import set_precision
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")]
 FARTHER = {"bf16": 1.2, "tf32": 2.5}  # than the plain one; matrix units cut float32 off where cuDNN may round it
-DRAWS = 4
+DRAWS, MANY = 15, 10_000  # where there are not more pixels than that
 FUSED = RKStep | OdeFunction | StemConv
 
 
@@ -66,30 +67,36 @@ def results(module: nn.Module, x: Tensor, precision: str, fused: bool = False) -
     return {name: value.double() for name, value in (found | dict(module.named_buffers())).items()}
 
 
-def mean_distance(found: dict[str, Tensor], expected: dict[str, Tensor]) -> float:
-    distances = [float((found[key] - v).norm() / v.norm().clamp(min=1e-6)) for key, v in expected.items()]
-    return sum(distances) / len(distances)
+def distances(found: dict[str, Tensor], expected: dict[str, Tensor]) -> dict[str, float]:
+    return {key: float((found[key] - v).norm() / v.norm().clamp(min=1e-6)) for key, v in expected.items()}
 
 
 def check(make: Callable[[], nn.Module], shape: tuple[int, ...], precision: str) -> None:
-    """Compare the distances from fp64, as means over some draws of weights and images: one draw alone varies.
+    """Compare the distances from fp64, of each tensor the median over draws of weights and images.
 
-    In tf32 the plain path may compute convolutions of few channels in float32. A quarter of what bf16 is off by, which
-    keeps three bits less, is always allowed.
+    Where there are few pixels, a ReLU that rounding opens in one of the two paths changes gradients by a tenth, so that
+    a draw may have 20 times the distance, either way. In tf32 the plain path may compute convolutions of few channels
+    in float32. A quarter of what bf16 is off by, which keeps three bits less, is always allowed.
     """
-    plain_distance = fused_distance = rounded_distance = 0.0
-    for seed in range(DRAWS):
+    drawn: dict[str, list[dict[str, float]]] = {"plain": [], "fused": [], "bf16": []}
+    for seed in range(3 if shape[0] * shape[2] * shape[3] > MANY else DRAWS):
         torch.manual_seed(seed)
         module = make().cuda().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         x = torch.randn(shape).cuda().contiguous(memory_format=torch.channels_last)
         exact = results(module, x, "fp64")
-        plain, fused, again = (results(module, x, precision, fused) for fused in (False, True, True))
-        plain_distance += mean_distance(plain, exact) / DRAWS
-        fused_distance += mean_distance(fused, exact) / DRAWS
-        if precision == "tf32":
-            rounded_distance += mean_distance(results(module, x, "bf16"), exact) / DRAWS
+        fused, again = (results(module, x, precision, fused=True) for _ in range(2))
         assert all(torch.equal(fused[key], value) for key, value in again.items())
-    assert fused_distance < max(FARTHER[precision] * plain_distance, rounded_distance / 4)
+        drawn["fused"].append(distances(fused, exact))
+        drawn["plain"].append(distances(results(module, x, precision), exact))
+        drawn["bf16"].append(distances(results(module, x, "bf16"), exact))
+    usual = {
+        kind: {key: statistics.median(draw[key] for draw in draws) for key in draws[0]} for kind, draws in drawn.items()
+    }
+    mean = {kind: statistics.mean(found.values()) for kind, found in usual.items()}
+    quarter = mean["bf16"] / 4 if precision == "tf32" else 0.0
+    assert mean["fused"] < max(FARTHER[precision] * mean["plain"], quarter), usual
+    for key, distance in usual["fused"].items():
+        assert distance < 3 * FARTHER[precision] * max(usual["plain"][key], mean["plain"]) + quarter, (key, usual)
 
 
 @pytest.mark.parametrize("precision", ["bf16", "tf32"])
@@ -164,6 +171,27 @@ def test_a_graph_trains_fused_and_repeats_its_bits(spec: str, precision: str) ->
         return list(run.state().values())
 
     plain, fused, again = states(False), states(True), states(True)
+    assert all(torch.equal(a, b) for a, b in zip(fused, again, strict=True))
+    assert float(fused[-1][0]) == pytest.approx(float(plain[-1][0]), rel=0.05)  # the sum of the losses
+
+
+def test_steps_that_depend_on_the_data_train_fused_without_a_graph() -> None:
+    recipe = replace(RECIPE, precision="bf16")
+    set_precision("bf16")
+
+    def states(kind: str) -> list[Tensor]:
+        run = trainer("ODENet-abm@k=10_12", device="cuda", recipe=recipe)
+        engine = start_engine(kind, run)
+        assert engine.kind == kind
+        engine.begin()
+        run.begin_epoch()
+        engine.wait_for_caller()
+        for _ in range(4):
+            engine.advance()
+        engine.wait()
+        return list(run.state().values())
+
+    plain, fused, again = states("eager"), states("fused"), states("fused")
     assert all(torch.equal(a, b) for a, b in zip(fused, again, strict=True))
     assert float(fused[-1][0]) == pytest.approx(float(plain[-1][0]), rel=0.05)  # the sum of the losses
 
