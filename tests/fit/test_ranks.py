@@ -95,7 +95,11 @@ def test_loss_gradient_and_running_statistics_are_those_of_one_rank(spec: str, c
 
 @pytest.mark.parametrize("spec", RUNS[:3])
 def test_a_run_has_the_losses_and_weights_of_one_rank(spec: str, compared: Path, tmp_path: Path) -> None:
-    """Two epochs in float32, each with a kept partial batch. Measured: losses within 2e-7, weights within 7e-5."""
+    """Two epochs in float32, each with a kept partial batch.
+
+    Measured: losses within 2e-7; weights within 7e-5 on one processor. On another a ReLU that rounding opens moved
+    those of a convolution by up to 9e-4, 0.3 % of their norm; in float64 the gradients agree (above).
+    """
     expected = train(spec, tmp_path)
     folder = only_result(compared, spec)
     result = json.loads((folder / "result.json").read_text())
@@ -107,7 +111,8 @@ def test_a_run_has_the_losses_and_weights_of_one_rank(spec: str, compared: Path,
         )
     weights = load_file(only_result(tmp_path, spec) / "weights.safetensors")
     for name, value in load_file(folder / "weights.safetensors").items():
-        torch.testing.assert_close(value, weights[name], rtol=1e-3, atol=5e-4)
+        expected_norm = torch.linalg.vector_norm(weights[name].double()).clamp(min=0.1)
+        assert torch.linalg.vector_norm(value.double() - weights[name].double()) < 0.01 * expected_norm, name
 
 
 def test_an_implicit_solver_finishes_with_synchronised_norms(compared: Path) -> None:

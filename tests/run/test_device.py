@@ -56,6 +56,20 @@ def test_an_autocast_of_the_caller_is_off_for_a_while() -> None:
         assert (one @ one).dtype == torch.bfloat16
 
 
+def test_a_default_device_of_the_caller_is_left_out_for_a_while() -> None:
+    torch.set_default_device("meta")
+    try:
+        with usual_torch():
+            assert torch.ones(1).is_cpu
+        assert torch.ones(1).is_meta
+    finally:
+        torch.set_default_device(None)
+    with torch.device("meta"):
+        with usual_torch():
+            assert torch.ones(1).is_cpu
+        assert torch.ones(1).is_meta
+
+
 def test_cpu_is_always_here() -> None:
     assert pick_device("cpu") == pick_device(torch.device("cpu")) == torch.device("cpu")
     assert describe_machine(torch.device("cpu"))["gpu"] is None

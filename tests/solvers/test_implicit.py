@@ -301,11 +301,12 @@ def test_what_cannot_converge_says_so_and_stops_at_its_budget(budget: int, per_i
     assert torch.as_tensor(step.converged).tolist() == [False] * (4 if per_image else 1)
     assert f.calls == 1 + 3 * budget == greatest(step.evaluations)
     assert bool(step.y.isfinite().all())
-    step.y.sum().backward()  # the same formula at the best iterate; its own solve can't diverge
+    step.y.sum().backward()  # the same formula at the best iterate; its own solve is linear and can't diverge
     assert y.grad is not None
     assert bool(y.grad.isfinite().all())
     assert step.backward is not None
-    assert step.backward.products == 4 * budget + 1
+    settled = bool(torch.as_tensor(step.backward.converged).all())  # on some processors, with the largest budget
+    assert step.backward.products == 4 * budget + 1 or (settled and step.backward.products < 4 * budget + 1)
     assert float(y.grad.abs().max()) < 1e3
 
 
