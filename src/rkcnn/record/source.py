@@ -67,9 +67,10 @@ _REGISTERED_METHODS = "5f198993e1db7d82"  # commit 73ad0877a0d0: recipes check t
 _USUAL_TORCH = "9052fdf0cfe6205b"  # runs compute in float32 and with gradients, whatever the caller has set in torch
 _HALF_PRECISION = "8da3f4800c5ebfbb"  # networks take half precision and no images, and refuse other numbers
 _NO_AUTOCAST = "f30ef4c015980b78"  # a caller's autocast is off, fused updates can skip some decays, stems copy less
+_ODE_KERNELS = "f670b1d10bb1eba8"  # f of ODE networks has fused kernels; a caller's default device reaches no run
 _RECENT = (
-    *(_TIME_APART, _MENDED, _CHANNELS_LAST, _REGISTERED_METHODS, _USUAL_TORCH, _HALF_PRECISION),
-    _NO_AUTOCAST,
+    *(_TIME_APART, _MENDED, _CHANNELS_LAST, _REGISTERED_METHODS, _USUAL_TORCH),
+    *(_HALF_PRECISION, _NO_AUTOCAST, _ODE_KERNELS),
 )
 EQUIVALENT: tuple[Equivalence, ...] = (
     Equivalence(frozenset({_BEFORE_REDESIGN, *_REDESIGNED, *_RECENT}), _TRIED),

@@ -42,9 +42,10 @@ def set_precision(precision: str) -> None:
 
 @contextmanager
 def usual_torch() -> Iterator[None]:
-    """Compute in the block as torch does by default: new tensors in float32, with gradients, without autocast.
+    """Compute in the block as torch does by default: new tensors on the CPU in float32, with gradients, no autocast.
 
-    Otherwise a caller's `torch.set_default_dtype`, `torch.no_grad` or `torch.autocast` would change a run's results.
+    Otherwise a caller's `torch.set_default_dtype`, `torch.set_default_device`, `torch.no_grad` or `torch.autocast`
+    would change a run's results, or break it.
     """
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
@@ -53,6 +54,8 @@ def usual_torch() -> Iterator[None]:
             for kind in ("cpu", "cuda"):
                 if torch.is_autocast_enabled(kind):
                     stack.enter_context(torch.autocast(kind, enabled=False))
+            if torch.get_default_device().type != "cpu":  # the context makes every operation a little slower
+                stack.enter_context(torch.device("cpu"))
             yield
     finally:
         torch.set_default_dtype(before)
