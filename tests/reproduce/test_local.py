@@ -25,7 +25,7 @@ from rkcnn.record.run import Run
 from rkcnn.record.run_state import BEGUN, NEW, find_state
 from rkcnn.reproduce import local
 from rkcnn.reproduce.events import Event
-from rkcnn.reproduce.local import reproduce_here, slots_for
+from rkcnn.reproduce.local import group_runs, reproduce_here, slots_for
 from rkcnn.reproduce.worker import Slot, WorkerProcess
 from rkcnn.run.side_by_side import Execution
 from rkcnn.run.train import train
@@ -269,6 +269,75 @@ if len(runs) == 4:
     monkeypatch.setattr(local, "SILENCE", 0.1)
     assert [next(events) for _ in range(2)] == [Event("silent", 2, 0.5)] * 2
     events.close()
+
+
+def test_the_next_group_of_a_gpu_is_prepared_before_the_last_one_ends(
+    stub: Callable[[str], None], started: list[WorkerProcess], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker prepares for 0.6 s and trains for 1.6 s: each successor starts then, and no third worker does."""
+    monkeypatch.setattr(local, "MOST_AT_ONCE", 2)
+    stub("""
+import time
+time.sleep(0.6)
+for step in range(1, 17):
+    report("advances", runs[0][0], step / 16)
+    report("advances", runs[1][0], step / 16)
+    time.sleep(0.1)
+""")
+    at_once: list[int] = []
+    kinds: list[str] = []
+    for event in train_here(many(6), tmp_path):
+        kinds.append(event.kind)
+        at_once.append(sum(worker.process.poll() is None for worker in started))
+    assert kinds.count("ends") == 6
+    assert len(started) == 3  # one for each group
+    first_end = kinds.index("ends")
+    assert at_once[0] == at_once[2] == 1
+    assert at_once[first_end - 1] == 2  # prepared while the first group still trained
+    assert max(at_once) == 2
+
+
+def test_where_a_gpu_has_no_room_for_two_workers_the_run_that_failed_is_tried_again_and_none_overlap(
+    stub: Callable[[str], None], started: list[WorkerProcess], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "MOST_AT_ONCE", 1)
+    busy = tmp_path / "busy"
+    stub(f"""
+import time
+busy = Path({str(busy)!r})
+if busy.exists():
+    report("fails", runs[0][0], message="CUDA out of memory")
+    report("idle")
+    continue
+busy.touch()
+time.sleep(0.2)
+for step in range(1, 17):
+    report("advances", runs[0][0], step / 16)
+    time.sleep(0.2)
+busy.unlink()
+""")
+    events = [event for event in train_here(many(3), tmp_path) if event.kind != "advances"]
+    assert [(event.kind, event.index) for event in events] == [("ends", 0), ("ends", 2), ("ends", 1)]
+    assert len(started) == 2
+
+
+def test_a_large_network_shares_its_group_with_no_other() -> None:
+    slots = [Slot("cuda:0", 1)]
+    small = [Run("mnist", spec, find_recipe("fast-mnist"), seed) for spec in SPECS for seed in range(2)]
+    wide = [
+        Run("cifar10", spec, find_recipe("fast-cifar"), seed)
+        for spec in ("Identity@k=8_8", "ResNet@k=120_120_120", "RKCNN-R-2@k=4", "RKCNN-E-2@k=4")
+        for seed in range(2)
+    ]
+
+    def indices(runs: list[Run], slots: list[Slot]) -> list[list[int]]:
+        return [[index for index, _ in group] for group in group_runs(runs, slots)]
+
+    assert indices(small, slots) == [[0, 1, 2, 3]]
+    assert indices(wide, slots) == [[0, 1], [2, 3], [4, 5, 6, 7]]
+    assert indices(small, slots * 2) == [[0, 1], [2, 3]]
+    assert indices(small, [Slot("cpu", 1)]) == [[0], [1], [2], [3]]
+    assert indices(many(12), slots) == [list(range(10)), [10, 11]]
 
 
 @pytest.mark.parametrize("second", [KeyboardInterrupt, SystemExit(143)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 import torch
 
@@ -23,6 +24,7 @@ from rkcnn.run.side_by_side import MOST_AT_ONCE
 TIMED_STEPS = 4
 
 
+@cache
 def count_cost(spec: str, data: DataSet) -> Cost:
     """Return what a network costs for one image of a data set."""
     height, width, channels = data.shape

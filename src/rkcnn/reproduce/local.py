@@ -13,7 +13,9 @@ from math import ceil
 import torch
 
 from rkcnn.data.options import Sources
+from rkcnn.data.sets import find_set
 from rkcnn.record.run import Run
+from rkcnn.reproduce.estimate import count_cost
 from rkcnn.reproduce.events import Event, Retries, crash
 from rkcnn.reproduce.worker import IDLE, Assignment, Group, Slot, WorkerProcess, count_cores
 from rkcnn.run.device import pick_device
@@ -22,6 +24,7 @@ from rkcnn.run.side_by_side import MOST_AT_ONCE, Execution
 BUSY_PAUSE = 2.0  # seconds before a run that another process is training is tried again
 SILENCE = 600.0  # seconds without an event of a worker after which that is reported
 STOP_SECONDS = 120.0  # how long a worker that is asked to stop may take to write its checkpoints
+LARGE = 1e11  # FLOPs of a step from which a few runs fill a GPU, so that networks need not train side by side
 
 
 def slots_for(device: str, runs: int) -> list[Slot]:
@@ -37,6 +40,31 @@ def slots_for(device: str, runs: int) -> list[Slot]:
         return [Slot(name, max(1, cores // gpus)) for name in names[: max(1, runs)]]
     workers = max(1, min(runs, cores))
     return [Slot("cpu", cores // workers)] * workers
+
+
+def group_runs(runs: Sequence[Run], slots: Sequence[Slot]) -> list[Group]:
+    """Return the runs in the groups that workers train side by side: one at a time on CPUs.
+
+    On a GPU there are at most MOST_AT_ONCE in a group. A large network shares its group with no other: its seeds fill
+    the GPU, and other networks are compiled while it trains.
+    """
+    groups: list[Group] = []
+    size = min(MOST_AT_ONCE, ceil(len(runs) / len(slots))) if on_gpu(slots[0]) else 1
+    for index, run in enumerate(runs):
+        last = groups[-1][-1][1] if groups else run
+        apart = size > 1 and last.network != run.network and (_is_large(last) or _is_large(run))
+        if not groups or len(groups[-1]) == size or apart:
+            groups.append(())
+        groups[-1] += ((index, run),)
+    return groups
+
+
+def on_gpu(slot: Slot) -> bool:
+    return slot.device != "cpu"
+
+
+def _is_large(run: Run) -> bool:
+    return 3 * run.recipe.batch * count_cost(run.network, find_set(run.data)).flops >= LARGE
 
 
 def reproduce_here(runs: Sequence[Run], execution: Execution, sources: Sources) -> Generator[Event, None, None]:
@@ -58,12 +86,11 @@ class _Scheduler:
     def __init__(self, runs: Sequence[Run], execution: Execution, sources: Sources) -> None:
         self._runs, self._execution, self._sources = runs, execution, sources
         self._slots = slots_for(execution.device, len(runs))
-        size = min(MOST_AT_ONCE, ceil(len(runs) / len(self._slots))) if self._slots[0].device != "cpu" else 1
-        numbered = tuple(enumerate(runs))
-        self._waiting: deque[Group] = deque(numbered[i : i + size] for i in range(0, len(numbered), size))
+        self._waiting = deque(group_runs(runs, self._slots))
         self._fractions = dict.fromkeys(range(len(runs)), 0.0)  # done, of each run that has neither ended nor failed
         self._retries = Retries()
         self._reported_busy: set[int] = set()
+        self._overlap = True  # whether a worker may prepare its runs on a GPU where another one still trains
         self._events: queue.Queue[tuple[WorkerProcess, Event | None]] = queue.Queue()
         self._workers: list[WorkerProcess] = []
 
@@ -99,12 +126,27 @@ class _Scheduler:
         self._assign(worker)
 
     def _assign(self, worker: WorkerProcess) -> None:
-        """Give a worker the next group of runs; if none is left, let it leave."""
-        if not self._waiting:
-            worker.dismiss()
-            return
+        """Give a worker the next group of runs."""
         execution = replace(self._execution, device=worker.slot.device)
         worker.assign(Assignment(self._waiting.popleft(), execution, self._sources, BUSY_PAUSE))
+
+    def _successor(self, worker: WorkerProcess) -> WorkerProcess | None:
+        """Return another worker that has runs for the same GPU, if there is one."""
+        if not on_gpu(worker.slot):
+            return None
+        others = (each for each in self._workers if each is not worker and each.slot == worker.slot and each.runs)
+        return next(others, None)
+
+    def _start_successor(self, worker: WorkerProcess) -> None:
+        """Start a worker for the next group when this one's will end in less time than it took to prepare.
+
+        Preparing is mostly compiling, for which a GPU need not wait.
+        """
+        done = [self._fractions.get(index, 1.0) for index, _ in worker.runs]
+        left = worker.estimate_seconds_left(sum(done) / len(done))
+        due = self._overlap and on_gpu(worker.slot) and self._waiting and left <= worker.preparation
+        if due and not self._successor(worker):
+            self._start_worker(worker.slot)
 
     def _training(self, worker: WorkerProcess) -> Group:
         """Return the runs of a worker that have neither ended nor failed and are not busy."""
@@ -115,7 +157,10 @@ class _Scheduler:
         if event == IDLE:
             if worker.busy:  # by then they may have ended, or be free
                 self._waiting.append(worker.busy)
-            self._assign(worker)
+            if self._waiting and not self._successor(worker):
+                self._assign(worker)
+            else:
+                worker.dismiss()
         elif event.kind == "busy":
             worker.busy += ((event.index, self._runs[event.index]),)
             if event.index not in self._reported_busy:
@@ -123,10 +168,16 @@ class _Scheduler:
                 yield event
         elif event.index in self._fractions:
             worker.last_heard = time.monotonic()
+            if event.kind == "fails" and self._overlap and self._successor(worker):  # the GPU may lack memory for two
+                self._overlap = False
+                self._waiting.append(((event.index, self._runs[event.index]),))
+                return
             if event.kind in ("ends", "fails"):
                 del self._fractions[event.index]
             else:
                 self._fractions[event.index] = event.fraction
+            if event.kind == "advances":
+                self._start_successor(worker)
             yield event
 
     def _report_silence(self) -> Iterator[Event]:
@@ -154,5 +205,5 @@ class _Scheduler:
         # Halve the group, so that a run that always kills its process is soon alone, where its crashes are counted.
         middle = (len(left) + 1) // 2
         self._waiting.extend(group for group in (left[:middle], left[middle:], worker.busy) if group)
-        if self._waiting:
+        if self._waiting and not self._successor(worker):
             self._start_worker(worker.slot)

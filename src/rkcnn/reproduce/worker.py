@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from math import inf
 from pathlib import Path
 
 from rkcnn.data.images import Images
@@ -173,6 +174,9 @@ class WorkerProcess:
     runs: Group = ()  # of the current assignment
     busy: Group = ()  # those of them that another process is training
     last_heard: float = 0.0  # time of the last event of a run that is not busy, or of the assignment
+    assigned_at: float = 0.0
+    preparation: float = 0.0  # seconds from the assignment to the first steps
+    first: tuple[float, float] | None = None  # time and fraction of the assignment that was done at the first steps
     process: subprocess.Popen[str] = field(init=False)
     listener: threading.Thread = field(init=False)
 
@@ -193,8 +197,21 @@ class WorkerProcess:
 
     def assign(self, assignment: Assignment) -> None:
         """Send the process runs to train."""
-        self.runs, self.busy, self.last_heard = assignment.runs, (), time.monotonic()
+        self.runs, self.busy, self.first = assignment.runs, (), None
+        self.last_heard = self.assigned_at = time.monotonic()
         self._send(assignment.to_json())
+
+    def estimate_seconds_left(self, fraction: float) -> float:
+        """Return how long its assignment will take from here, of which that fraction is done after some more steps.
+
+        It is infinite until the steps have taken a tenth of the preparation, before which their speed is not known.
+        """
+        now = time.monotonic()
+        if self.first is None:
+            self.first, self.preparation = (now, fraction), now - self.assigned_at
+        then, before = self.first
+        known = fraction > before and now - then >= self.preparation / 10
+        return (1 - fraction) * (now - then) / (fraction - before) if known else inf
 
     def dismiss(self) -> None:
         """Let the process leave when it has done its assignment."""
