@@ -301,20 +301,24 @@ def test_where_a_gpu_has_no_room_for_two_workers_the_run_that_failed_is_tried_ag
     stub: Callable[[str], None], started: list[WorkerProcess], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(local, "MOST_AT_ONCE", 1)
-    busy = tmp_path / "busy"
+    tried = tmp_path / "tried"
     stub(f"""
 import time
-busy = Path({str(busy)!r})
-if busy.exists():
+tried = Path({str(tried)!r})
+if runs[0][0] == 0:
+    time.sleep(0.1)
+    for step in range(1, 10):
+        report("advances", 0, step / 10)
+        time.sleep(0.1)
+    while not tried.exists():
+        time.sleep(0.1)
+elif not tried.exists():
     report("fails", runs[0][0], message="CUDA out of memory")
     report("idle")
+    tried.touch()
     continue
-busy.touch()
-time.sleep(0.2)
-for step in range(1, 17):
-    report("advances", runs[0][0], step / 16)
-    time.sleep(0.2)
-busy.unlink()
+else:
+    report("advances", runs[0][0], 0.5)
 """)
     events = [event for event in train_here(many(3), tmp_path) if event.kind != "advances"]
     assert [(event.kind, event.index) for event in events] == [("ends", 0), ("ends", 2), ("ends", 1)]
