@@ -11,7 +11,11 @@ import pytest
 from report.records import put_records, results_of
 from rkcnn.data.sets import SETS
 from rkcnn.record.tables import TABLES
-from rkcnn.report.results import read_records
+from rkcnn.report.footnotes import note_images
+from rkcnn.report.published import write_readme_part
+from rkcnn.report.report import build_report
+from rkcnn.report.results import build_result_table, read_records
+from rkcnn.report.results_page import write_results_page
 
 MNIST = SETS["mnist"].test
 
@@ -50,7 +54,31 @@ def test_where_no_checksum_is_published_the_first_run_counts(tmp_path: Path) -> 
         put(tmp_path, seed, {"verified": True, "test_sha256": content}, "svhn", "fast")
     records, (error,) = read_records(tmp_path)
     assert [result.run.seed for _, result in records] == [0, 1, 3]
-    assert "svhn had other test images" in str(error)
+    assert "svhn had other test images than the first run on svhn" in str(error)
+
+
+def test_an_unverified_copy_is_reported_and_said_where_no_checksum_of_pixels_is_published(tmp_path: Path) -> None:
+    for seed, content in enumerate(("a", "a", "b")):
+        put(tmp_path, seed, {"verified": False, "test_sha256": content}, "svhn", "fast")
+    records, (error,) = read_records(tmp_path)
+    assert [result.run.seed for _, result in records] == [0, 1]
+    assert "svhn had other test images than the first run on svhn" in str(error)
+    results = build_result_table(TABLES["svhn"], records)
+    report = build_report([results], records)
+    note = "The images of svhn are an unverified copy"
+    assert note in "".join(note_images(results))
+    assert note in write_readme_part(report)
+    assert note in write_results_page(report, records)
+
+
+def test_verified_and_unverified_copies_are_not_mixed(tmp_path: Path) -> None:
+    for seed, verified in enumerate((False, True, False, True)):
+        put(tmp_path, seed, {"verified": verified, "test_sha256": "a"}, "svhn", "fast")
+    records, errors = read_records(tmp_path)
+    assert [result.run.seed for _, result in records] == [1, 3]
+    assert len(errors) == 2
+    assert "does not say that svhn was verified" in str(errors[0])
+    assert list(note_images(build_result_table(TABLES["svhn"], records))) == []
 
 
 def test_runs_of_no_table_may_have_any_images(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ def list_footnotes(
 ) -> Iterator[str]:
     """Yield the notes to one table, one to three sentences each; `checks` are the costs of its rows."""
     yield from _note_errors(results)
+    yield from note_images(results)
     yield from note_records(results)
     yield from note_machines(results)
     if results.others:
@@ -50,6 +51,16 @@ def list_footnotes(
         if row.diverged:
             seeds = ", ".join(str(result.run.seed) for result in row.diverged)
             yield f"{row.label} diverged with seed {seeds}: {row.diverged[0].status.removeprefix('diverged: ')}."
+
+
+def note_images(results: ResultTable) -> Iterator[str]:
+    """Say that the runs read a copy of the data set that is not known to be the published one, if they did."""
+    runs = [result for row in results.rows for result in (*row.results, *row.diverged)]
+    if results.table and any(not result.data.get("verified") for result in runs):
+        yield (
+            f"The images of {results.data} are an unverified copy: only the published files have a checksum, and these "
+            "runs read other files, all of them the same. Errors on the published files may differ a little."
+        )
 
 
 def note_records(results: ResultTable) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rkcnn.escape import escape_markdown
 from rkcnn.record.tables import TABLES, Table
 from rkcnn.report.figures.overview import Panel, can_be_drawn, draw_overview
-from rkcnn.report.footnotes import note_norms, note_records
+from rkcnn.report.footnotes import note_images, note_norms, note_records
 from rkcnn.report.report import Report, TableReport, build_report
 from rkcnn.report.results import CORRECTED, Records, ResultTable, Row, build_result_table, find_precisions
 from rkcnn.report.sentences import count, count_outcomes, find_agreement, join, percent, signed
@@ -213,8 +213,9 @@ def _write_errors(results: ResultTable, row: Row | None) -> Iterator[str]:
 
 
 def _list_notes(headlines: dict[str, TableReport]) -> list[str]:
-    """Return what the records of the tables note about their errors."""
-    notes = (note for part in headlines.values() for note in note_records(part.results))
+    """Return what the tables note about their images, and their records about their errors."""
+    tables = [part.results for part in headlines.values()]
+    notes = (note for results in tables for note in (*note_images(results), *note_records(results)))
     return [escape_markdown(note) for note in notes if CORRECTED not in note]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from rkcnn.escape import escape_markdown
 from rkcnn.record.tables import PRESETS, TABLES
 from rkcnn.report.claims.verdict import JudgedClaim
-from rkcnn.report.footnotes import note_control, note_disagreements, note_records
+from rkcnn.report.footnotes import note_control, note_disagreements, note_images, note_records
 from rkcnn.report.machines import note_machines
 from rkcnn.report.published import (
     FOREST,
@@ -88,7 +88,10 @@ def _describe(part: TableReport) -> Iterator[str]:
             "and so are not compared with them."
         )
     yield short_table(part)
-    notes = [*note_records(results), *note_disagreements(results), *note_machines(results), *note_control(shown)]
+    notes = [
+        *(*note_images(results), *note_records(results), *note_disagreements(results)),
+        *(*note_machines(results), *note_control(shown)),
+    ]
     if notes:
         yield "\n".join(f"- {escape_markdown(note)}" for note in notes)
     if part.figure(FOREST):

@@ -30,23 +30,29 @@ def keep_published_images(
 ) -> tuple[list[tuple[Path, Result]], list[InputError]]:
     """Return the records without the runs of a table on other images than the published ones, and an error for each.
 
-    Where the published checksums are not known, those of the first run on that set count. Runs of no table are kept.
+    Where only the published files have a checksum (SVHN), and not their pixels, those of the first run on that set
+    count: of the first verified one or, if none is verified, of the first. Runs of no table are kept.
     """
     kept, left_out = [], []
-    expected: dict[str, dict[str, object]] = {}
-    for folder, result in records:
-        data = result.run.data
-        fault = ""
-        if data in SETS and _is_of_a_table(result.run):
-            known = expected.setdefault(data, _read_published(data))
-            fault = _find_fault(result, known)
-            if not fault:
-                expected[data] = {**result.data, **known}
+    found = [(folder, result, _is_of_a_table(result.run)) for folder, result in records]
+    expected = _find_expected(result for _, result, of_a_table in found if of_a_table)
+    for folder, result, of_a_table in found:
+        fault = _find_fault(result, expected[result.run.data]) if of_a_table else ""
         if fault:
             left_out.append(InputError(f"{folder} is left out: {fault}; train it again on the published images"))
         else:
             kept.append((folder, result))
     return kept, left_out
+
+
+def _find_expected(results: Iterable[Result]) -> dict[str, Mapping[str, object]]:
+    """Return for each data set what its runs should say of their images."""
+    expected: dict[str, Mapping[str, object]] = {}
+    for result in sorted(results, key=lambda result: not result.data.get("verified")):  # the verified ones first
+        data = result.run.data
+        published = _read_published(data)
+        expected.setdefault(data, {"verified": True, **published} if published else result.data)
+    return expected
 
 
 def _is_of_a_table(run: Run) -> bool:
@@ -68,7 +74,9 @@ def _read_published(data: str) -> dict[str, object]:
 
 def _find_fault(result: Result, expected: Mapping[str, object]) -> str:
     """Return what is wrong with the images of a run; empty if nothing is."""
-    if not result.data.get("verified"):
-        return f"its record does not say that {result.run.data} was verified to be the published set"
+    data = result.run.data
+    if expected.get("verified") and not result.data.get("verified"):
+        return f"its record does not say that {data} was verified to be the published set"
     other = list_other_content(result.data, expected)
-    return f"{result.run.data} had other {' and '.join(other)} than the published set" if other else ""
+    than = "the published set" if _read_published(data) else f"the first run on {data}"
+    return f"{data} had other {' and '.join(other)} than {than}" if other else ""
