@@ -97,7 +97,7 @@ def compile_function(images: int, size: int, k: int, dtype: torch.dtype) -> None
     width = fused_width(k)
     y, weight = empty(images, k, size, size), torch.empty(width, 3, 3, width, dtype=dtype)
     for constants in ([empty(size * size, width)] * 2, []):  # with the time, which RKNN does not read, and without
-        result, *kept = ode.ode_function(y, [weight] * 2, constants, [empty(k)] * 6, 1e-3)
+        result, *kept = ode.ode_function(y, empty(width), [weight] * 2, constants, [empty(k)] * 6, 1e-3)
         ode.ode_function_backward(result, kept, [weight] * 2, bool(constants), y.dtype)
 
 

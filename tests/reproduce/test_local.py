@@ -271,58 +271,131 @@ if len(runs) == 4:
     events.close()
 
 
-def test_the_next_group_of_a_gpu_is_prepared_before_the_last_one_ends(
-    stub: Callable[[str], None], started: list[WorkerProcess], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A worker prepares for 0.6 s and trains for 1.6 s: each successor starts then, and no third worker does."""
-    monkeypatch.setattr(local, "MOST_AT_ONCE", 2)
-    stub("""
-import time
-time.sleep(0.6)
-for step in range(1, 17):
-    report("advances", runs[0][0], step / 16)
-    report("advances", runs[1][0], step / 16)
-    time.sleep(0.1)
-""")
-    at_once: list[int] = []
-    kinds: list[str] = []
-    for event in train_here(many(6), tmp_path):
-        kinds.append(event.kind)
-        at_once.append(sum(worker.process.poll() is None for worker in started))
-    assert kinds.count("ends") == 6
-    assert len(started) == 3  # one for each group
-    first_end = kinds.index("ends")
-    assert at_once[0] == at_once[2] == 1
-    assert at_once[first_end - 1] == 2  # prepared while the first group still trained
-    assert max(at_once) == 2
-
-
-def test_where_a_gpu_has_no_room_for_two_workers_the_run_that_failed_is_tried_again_and_none_overlap(
-    stub: Callable[[str], None], started: list[WorkerProcess], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(local, "MOST_AT_ONCE", 1)
-    tried = tmp_path / "tried"
-    stub(f"""
-import time
-tried = Path({str(tried)!r})
-if runs[0][0] == 0:
-    time.sleep(0.1)
-    for step in range(1, 10):
-        report("advances", 0, step / 10)
+OVERLAPPING = """
+import os, time
+place = Path({place!r})
+first = runs[0][0]
+(place / f"{{first}}").touch()
+def train_until(*numbers):
+    # always nearly done, until the groups that begin with these runs have begun or failed
+    for step in range(1, 300):
+        for index, _ in runs:
+            report("advances", index, 1 - 2.0**-step)
+        if any((place / str(number)).exists() for number in numbers):
+            break
         time.sleep(0.1)
-    while not tried.exists():
-        time.sleep(0.1)
-elif not tried.exists():
-    report("fails", runs[0][0], message="CUDA out of memory")
+def fail():
+    for index, _ in runs:
+        report("fails", index, message="CUDA out of memory")
     report("idle")
-    tried.touch()
+time.sleep(0.1)
+{code}
+"""
+
+
+@pytest.fixture
+def overlapping(
+    stub: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., list[Event]]:
+    """Train six runs on one GPU, two at once, in workers that do this; return the events but the advances."""
+
+    def make(code: str, runs: int = 6, at_once: int = 2) -> list[Event]:
+        monkeypatch.setattr(local, "MOST_AT_ONCE", at_once)
+        stub(OVERLAPPING.format(place=str(tmp_path), code=code))
+        return [event for event in train_here(many(runs), tmp_path) if event.kind != "advances"]
+
+    return make
+
+
+def ended(events: list[Event]) -> list[int]:
+    return sorted(event.index for event in events if event.kind == "ends")
+
+
+def test_the_next_group_of_a_gpu_is_prepared_before_the_last_one_ends(
+    overlapping: Callable[..., list[Event]], started: list[WorkerProcess]
+) -> None:
+    """Each group but the last waits for the next one to begin, so these three processes overlap."""
+    events = overlapping("if first < 4: train_until(first + 2)")
+    assert {event.kind for event in events} == {"ends"}
+    assert ended(events) == [*range(6)]
+    assert len(started) == 3
+
+
+def test_a_run_that_trains_alone_keeps_the_gpu_to_itself(
+    overlapping: Callable[..., list[Event]], started: list[WorkerProcess]
+) -> None:
+    events = overlapping("for step in range(1, 9): report('advances', first, 1 - 2.0**-step); time.sleep(0.05)", 3, 1)
+    assert ended(events) == [0, 1, 2]
+    assert len(started) == 1
+
+
+@pytest.mark.parametrize("younger", [True, False])
+def test_where_a_gpu_lacks_memory_for_two_the_runs_that_failed_are_tried_again(
+    overlapping: Callable[..., list[Event]], started: list[WorkerProcess], tmp_path: Path, younger: bool
+) -> None:
+    """Either worker may be the one that fails. Afterwards none overlap."""
+    fails, other = ("2", "0") if younger else ("0", "2")
+    code = f"""if first == {fails} and not (place / "tried").exists():
+    if {fails} == 0: train_until("2")
+    fail()
+    (place / "tried").touch()
     continue
-else:
-    report("advances", runs[0][0], 0.5)
-""")
-    events = [event for event in train_here(many(3), tmp_path) if event.kind != "advances"]
-    assert [(event.kind, event.index) for event in events] == [("ends", 0), ("ends", 2), ("ends", 1)]
+if first == {other}: train_until("tried")"""
+    events = overlapping(code)
+    assert {event.kind for event in events} == {"ends"}
+    assert ended(events) == [*range(6)]
     assert len(started) == 2
+
+
+def test_a_process_that_is_leaving_still_has_its_memory(
+    overlapping: Callable[..., list[Event]], tmp_path: Path
+) -> None:
+    """The second group fails when the first process has ended its runs, and is not gone yet."""
+    events = overlapping(
+        """if first == 0:
+    train_until("2")
+    for index, _ in runs: report("ends", index, 1.0, "finished")
+    report("idle")
+    sys.stdin.readline()
+    (place / "leaving").touch()
+    while not (place / "tried").exists(): time.sleep(0.05)
+    break
+if first == 2 and not (place / "tried").exists():
+    while not (place / "leaving").exists(): time.sleep(0.05)
+    fail()
+    time.sleep(0.2)
+    (place / "tried").touch()
+    continue"""
+    )
+    assert {event.kind for event in events} == {"ends"}
+    assert ended(events) == [*range(6)]
+
+
+def test_crashes_beside_another_process_count_against_no_run(
+    overlapping: Callable[..., list[Event]], started: list[WorkerProcess]
+) -> None:
+    events = overlapping(
+        """if first == 0: train_until("tried")
+elif not (place / "tried").exists(): (place / "tried").touch(); sys.exit(9)"""
+    )
+    assert [event.index for event in events if event.kind == "crashes"] == [2, 3]
+    assert ended(events) == [*range(6)]
+    assert len(started) == 2
+
+
+def test_a_run_that_failed_and_was_put_back_is_assigned_once_when_its_process_dies(
+    overlapping: Callable[..., list[Event]], tmp_path: Path
+) -> None:
+    events = overlapping(
+        """with (place / "log").open("a") as log: print([index for index, _ in runs], file=log)
+if first == 0: train_until("tried")
+elif not (place / "tried").exists():
+    report("fails", 2, message="CUDA out of memory")
+    (place / "tried").touch()
+    sys.exit(9)"""
+    )
+    assert sorted((tmp_path / "log").read_text().splitlines()) == ["[0, 1]", "[2, 3]", "[2]", "[3]", "[4, 5]"]
+    assert ended(events) == [*range(6)]
 
 
 def test_a_large_network_shares_its_group_with_no_other() -> None:

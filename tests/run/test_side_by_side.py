@@ -1,4 +1,4 @@
-"""Being asked to stop by Ctrl-C or SIGTERM."""
+"""Being asked to stop by Ctrl-C or SIGTERM, and how many runs a GPU has room for."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from rkcnn.run.side_by_side import stop_signals
+from rkcnn.run.side_by_side import MOST_AT_ONCE, _has_room, stop_signals
 from run.tiny_run import go, only
 
 
@@ -45,3 +46,19 @@ def test_what_the_caller_has_set_in_torch_changes_no_weight(digits: str, tmp_pat
         torch.set_default_dtype(torch.float32)
     one, two = (load_file(only(tmp_path / name, "weights.safetensors")) for name in ("usual", "other"))
     assert all(torch.equal(one[name], two[name]) and one[name].dtype == two[name].dtype for name in one)
+
+
+@pytest.mark.parametrize(
+    ("free", "reserved", "jobs", "room"),
+    [(7, 4, 1, True), (6, 4, 1, False), (7, 8, 2, True), (100, 4, MOST_AT_ONCE, False), (0, 0, 0, True)],
+)
+def test_what_a_run_needs_is_what_this_process_has_reserved_for_each(
+    monkeypatch: pytest.MonkeyPatch, free: int, reserved: int, jobs: int, room: bool
+) -> None:
+    """What other processes have makes no difference but to what is free."""
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 1000))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: reserved)
+    started: list[Any] = [None] * jobs
+    assert _has_room(torch.device("cuda"), started) == room
+    assert _has_room(torch.device("cpu"), started) == (not jobs)

@@ -48,6 +48,11 @@ class Solver:
         return self.tol is None
 
     @property
+    def freezes_norms(self) -> bool:
+        """Whether batch norms are frozen while it solves, so that f is the same function at every evaluation."""
+        return self.method in IMPLICIT or self.adjoint
+
+    @property
     def least_evaluations(self) -> int:
         """The fewest evaluations of f that any image can take; a test compares it with what runs on meta."""
         if self.method in ADAMS:

@@ -90,7 +90,7 @@ class _Scheduler:
         self._fractions = dict.fromkeys(range(len(runs)), 0.0)  # done, of each run that has neither ended nor failed
         self._retries = Retries()
         self._reported_busy: set[int] = set()
-        self._overlap = True  # whether a worker may prepare its runs on a GPU where another one still trains
+        self._overlap = True  # whether a worker may prepare its runs while another one still trains on its GPU
         self._events: queue.Queue[tuple[WorkerProcess, Event | None]] = queue.Queue()
         self._workers: list[WorkerProcess] = []
 
@@ -128,24 +128,31 @@ class _Scheduler:
     def _assign(self, worker: WorkerProcess) -> None:
         """Give a worker the next group of runs."""
         execution = replace(self._execution, device=worker.slot.device)
+        neighbours = self._neighbours(worker)
+        worker.had_neighbours = bool(neighbours)
+        for neighbour in neighbours:
+            neighbour.had_neighbours = True
         worker.assign(Assignment(self._waiting.popleft(), execution, self._sources, BUSY_PAUSE))
 
-    def _successor(self, worker: WorkerProcess) -> WorkerProcess | None:
-        """Return another worker that has runs for the same GPU, if there is one."""
-        if not on_gpu(worker.slot):
-            return None
-        others = (each for each in self._workers if each is not worker and each.slot == worker.slot and each.runs)
-        return next(others, None)
+    def _neighbours(self, worker: WorkerProcess) -> list[WorkerProcess]:
+        """Return the other workers whose processes use the same GPU, also those that are leaving."""
+        return [each for each in self._workers if each is not worker and each.slot == worker.slot and on_gpu(each.slot)]
+
+    def _has_successor(self, worker: WorkerProcess) -> bool:
+        """Whether another worker has runs for the same GPU."""
+        return any(neighbour.runs for neighbour in self._neighbours(worker))
 
     def _start_successor(self, worker: WorkerProcess) -> None:
         """Start a worker for the next group when this one's will end in less time than it took to prepare.
 
-        Preparing is mostly compiling, for which a GPU need not wait.
+        Preparing is mostly compiling, for which a GPU need not wait. A run that trains alone keeps the GPU to itself,
+        so that the time in its record is its own.
         """
         done = [self._fractions.get(index, 1.0) for index, _ in worker.runs]
         left = worker.estimate_seconds_left(sum(done) / len(done))
-        due = self._overlap and on_gpu(worker.slot) and self._waiting and left <= worker.preparation
-        if due and not self._successor(worker):
+        if not (self._overlap and self._waiting and on_gpu(worker.slot)) or self._has_successor(worker):
+            return
+        if left <= worker.preparation and min(len(worker.runs), len(self._waiting[0])) > 1:
             self._start_worker(worker.slot)
 
     def _training(self, worker: WorkerProcess) -> Group:
@@ -157,7 +164,7 @@ class _Scheduler:
         if event == IDLE:
             if worker.busy:  # by then they may have ended, or be free
                 self._waiting.append(worker.busy)
-            if self._waiting and not self._successor(worker):
+            if self._waiting and not self._has_successor(worker):
                 self._assign(worker)
             else:
                 worker.dismiss()
@@ -168,9 +175,11 @@ class _Scheduler:
                 yield event
         elif event.index in self._fractions:
             worker.last_heard = time.monotonic()
-            if event.kind == "fails" and self._overlap and self._successor(worker):  # the GPU may lack memory for two
+            if event.kind == "fails" and worker.had_neighbours:  # the GPU may lack memory for two
                 self._overlap = False
-                self._waiting.append(((event.index, self._runs[event.index]),))
+                run = (event.index, self._runs[event.index])
+                worker.runs = tuple(each for each in worker.runs if each != run)
+                self._waiting.append((run,))
                 return
             if event.kind in ("ends", "fails"):
                 del self._fractions[event.index]
@@ -193,7 +202,10 @@ class _Scheduler:
         self._workers.remove(worker)
         why = f"its process died with exit code {worker.process.returncode}"
         left = self._training(worker)
-        if len(left) == 1:
+        if left and worker.had_neighbours:  # which may be why it died, so it doesn't count against a run
+            self._overlap = False
+            yield from (crash(index, self._fractions[index], why) for index, _ in left)
+        elif len(left) == 1:
             ((index, run),) = left
             event = self._retries.after_crash(index, self._fractions[index], why, self._execution.out / run.folder)
             if event.kind == "fails":
@@ -205,5 +217,5 @@ class _Scheduler:
         # Halve the group, so that a run that always kills its process is soon alone, where its crashes are counted.
         middle = (len(left) + 1) // 2
         self._waiting.extend(group for group in (left[:middle], left[middle:], worker.busy) if group)
-        if self._waiting and not self._successor(worker):
+        if self._waiting and not self._has_successor(worker):
             self._start_worker(worker.slot)

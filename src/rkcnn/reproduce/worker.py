@@ -174,6 +174,7 @@ class WorkerProcess:
     runs: Group = ()  # of the current assignment
     busy: Group = ()  # those of them that another process is training
     last_heard: float = 0.0  # time of the last event of a run that is not busy, or of the assignment
+    had_neighbours: bool = False  # whether another process used its GPU during the assignment
     assigned_at: float = 0.0
     preparation: float = 0.0  # seconds from the assignment to the first steps
     first: tuple[float, float] | None = None  # time and fraction of the assignment that was done at the first steps

@@ -161,14 +161,17 @@ def _find_result(run: Run, path: Path, content: dict[str, str]) -> Result | None
 
 
 def _has_room(device: torch.device, jobs: list[Job]) -> bool:
-    """Whether one more run can start beside those: on a GPU while it has memory, elsewhere one at a time."""
+    """Whether one more run can start beside those: on a GPU while it has memory, elsewhere one at a time.
+
+    Other processes may use the GPU too, so what a run needs follows from what this one has reserved.
+    """
     if not jobs:
         return True
     if device.type != "cuda" or len(jobs) >= MOST_AT_ONCE:
         return False
     torch.cuda.synchronize(device)
-    free, total = torch.cuda.mem_get_info(device)
-    return free > 1.5 * (total - free) / len(jobs)  # 1.5 times the mean so far; the half is for evaluation
+    free, _ = torch.cuda.mem_get_info(device)
+    return free > 1.5 * torch.cuda.memory_reserved(device) / len(jobs)  # the half is for evaluation
 
 
 def _prepare(job: Job, note: str, observer: Observer) -> None:

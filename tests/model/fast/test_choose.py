@@ -28,6 +28,8 @@ def test_a_cpu_keeps_the_plain_steps() -> None:
         ("RKNet-rk4_38@k=4", 0.0, "a norm is not a batch norm of its own"),
         ("RKNN-rk4_38@k=4_4", 0.2, "it has dropout"),
         ("ODENet-ab@k=4_160", 0.0, "it has too many channels"),
+        ("RKNet-radau3@k=4_4", 0.0, "its norms are frozen while it is solved"),
+        ("RKNet-rk4_38@k=4_4,adjoint=on", 0.0, "its norms are frozen while it is solved"),
         ("RKCNN-I-2@k=4,merge=concat", 0.0, "its steps end in a concatenation"),
         ("RKCNN-I-2@k=4,shared=on", 0.0, "both phases share their convolutions"),
         ("RKCNN-I-2@k=4,norm=gn", 0.0, "a norm is not a batch norm of its own"),

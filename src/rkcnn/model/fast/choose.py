@@ -16,7 +16,7 @@ from rkcnn.model.fold import ChannelAffine
 from rkcnn.model.frame import StemConv, Transition
 from rkcnn.model.layers import Conv
 from rkcnn.model.stage import Stage
-from rkcnn.model.steps.ode import OdeFunction
+from rkcnn.model.steps.ode import OdeFunction, OdePeriod
 from rkcnn.model.steps.rkcnn import RKCNN, RKStep
 
 PRECISIONS = ("bf16", "tf32")  # that steps train in
@@ -35,9 +35,12 @@ def fuse_steps(network: nn.Module, device: torch.device, precision: str = "bf16"
     periods = [module for module in network.modules() if isinstance(module, RKCNN)]
     steps = [step for period in periods for step in period.steps if isinstance(step, RKStep)]
     functions = [module for module in network.modules() if isinstance(module, OdeFunction)]
+    solvers = [module.solver for module in network.modules() if isinstance(module, OdePeriod)]
     reason = _why_not_here(device) or ("" if steps or functions else "it has no step that they compute")
     if not reason and any(period.concatenates for period in periods):
         reason = "its steps end in a concatenation"
+    if not reason and any(solver.freezes_norms for solver in solvers):
+        reason = "its norms are frozen while it is solved"
     reason = reason or next(filter(None, (*map(_why_not, steps), *map(_why_no_function, functions))), "")
     if reason:
         return reason

@@ -29,16 +29,18 @@ Results = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]  # f(t, y) and w
 
 @torch.library.custom_op("rkcnn::ode_function", mutates_args=())
 def ode_function(
-    y: Tensor, weights: list[Tensor], constants: list[Tensor], norms: list[Tensor], epsilon: float
+    y: Tensor, centre: Tensor, weights: list[Tensor], constants: list[Tensor], norms: list[Tensor], epsilon: float
 ) -> Results:
     """Return f(t, y) in the precision of `weights`, and what the backward pass needs.
 
+    `centre` (K,) is about the mean of each channel: y - centre is what is rounded, and norm1 removes any constant.
     `weights` are those of the two convolutions, (K, 3, 3, K); `constants`, if there are any, are what is added to the
-    results, (pixels, K) in float32; `norms` are the weight and the bias of each norm. What is kept are the rounded y
-    and the inputs of norm2 and norm3, (M, K), and for each norm its moments, and its scale and shift.
+    results, (pixels, K) in float32; `norms` are the weight and the bias of each norm. What is kept are y - centre,
+    rounded, and the inputs of norm2 and norm3, (M, K), and for each norm the moments of its input, and its scale and
+    shift.
     """
     y = y.contiguous(memory_format=torch.channels_last)
-    out, state, _, _, moments, scales = _allocate(y, weights, constants, norms, epsilon)
+    out, state, _, _, moments, scales = _allocate(y, centre, weights, constants, norms, epsilon)
     images, real, height, width = y.shape
     rows, k = state.shape
     tiles = choose_tiles(rows, k, state.element_size())
@@ -64,7 +66,7 @@ def ode_function(
 
     normalised = state.new_empty((images, height, width, k))
     with torch.cuda.device_of(y):
-        forward_kernels.take_moments[(len(part),)](y, state, part, rows, each, R=real, K=k, **sum_blocks(tiles.sums, k))
+        kernels.take_centred[(len(part),)](y, centre, state, part, rows, each, R=real, K=k, **sum_blocks(tiles.sums, k))
         finish(0)
         z1 = convolve(0, state)
         z2 = convolve(1, z1)
@@ -76,7 +78,7 @@ def ode_function(
 
 @ode_function.register_fake
 def _allocate(
-    y: Tensor, weights: list[Tensor], constants: list[Tensor], norms: list[Tensor], epsilon: float
+    y: Tensor, centre: Tensor, weights: list[Tensor], constants: list[Tensor], norms: list[Tensor], epsilon: float
 ) -> Results:
     images, real, height, width = y.shape
     k = len(weights[0])
@@ -162,7 +164,7 @@ def _allocate_gradients(
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Results) -> None:
-    y, weights, constants, _, _ = inputs
+    y, _, weights, constants, _, _ = inputs
     ctx.save_for_backward(*output[1:], *weights)
     ctx.adds, ctx.precision = bool(constants), y.dtype
     ctx.set_materialize_grads(False)
@@ -171,14 +173,17 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: Results) -> None:
 def _backward(ctx: Any, gradient: Tensor, *others: None) -> tuple[Any, ...]:
     *kept, weight1, weight2 = ctx.saved_tensors
     found, *rest, numbers = ode_function_backward(gradient, kept, [weight1, weight2], ctx.adds, ctx.precision)
-    return found, rest[:2], rest[2:] if ctx.adds else [], list(numbers.unbind()), None
+    return found, None, rest[:2], rest[2:] if ctx.adds else [], list(numbers.unbind()), None
 
 
 ode_function.register_autograd(_backward, setup_context=_keep)
 
 
 def take_function(f: OdeFunction, t: Time, y: Tensor) -> Tensor:
-    """Return f(t, y) in the precision that autocast asks for, without it in that of y; update running statistics."""
+    """Return f(t, y) in the precision that autocast asks for, without it in that of y; update running statistics.
+
+    The time is one number, or a tensor that holds one.
+    """
     device, (height, width) = y.device.type, y.shape[2:]
     precision = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else y.dtype
     norms = [norm for norm in (f.norm1, f.norm2, f.norm3) if isinstance(norm, BatchNorm)]
@@ -186,10 +191,13 @@ def take_function(f: OdeFunction, t: Time, y: Tensor) -> Tensor:
     convolutions, k = (f.conv1, f.conv2), fused_width(f.conv1.out_channels)
     weights = [_widen(conv.weight[:, f.time :].permute(0, 2, 3, 1), k).to(precision) for conv in convolutions]
     constants = [_sum_of_time(conv, t, height, width, k) for conv in convolutions] if f.time else []
-    out, _, _, _, moments, _ = ode_function(y, weights, constants, numbers, norms[0].eps)
+    y = y.contiguous(memory_format=torch.channels_last)
+    with torch.no_grad():  # the mean of the first image is close enough, so that little is lost when y is rounded
+        centre = F.pad(y[0].mean((1, 2), dtype=numbers[0].dtype), (0, k - y.shape[1]))
+    out, _, _, _, moments, _ = ode_function(y, centre, weights, constants, numbers, norms[0].eps)
     with torch.no_grad():
         for norm, (mean, _, variance) in zip(norms, moments.detach()[..., : y.shape[1]], strict=True):
-            norm.track(mean, variance)
+            norm.track(mean + centre[: y.shape[1]] if norm is norms[0] else mean, variance)
         if not f.time:  # the bias, which the next norm removes, was left out
             for norm, conv in zip(norms[1:], convolutions, strict=True):
                 assert norm.running_mean is not None
@@ -213,5 +221,6 @@ def _sum_of_time(conv: Conv, t: Time, height: int, width: int, k: int) -> Tensor
     inside = ((v >= 0) & (v < height))[:, None] & ((u >= 0) & (u < width))  # (height, width, 9)
     assert conv.bias is not None
     taps = conv.weight[:, 0].flatten(1)
-    total = (inside.flatten(0, 1)[:, None] * taps).sum(2) * t + conv.bias
+    time = t.reshape(()) if isinstance(t, Tensor) else t
+    total = (inside.flatten(0, 1)[:, None] * taps).sum(2) * time + conv.bias
     return F.pad(total, (0, k - len(taps)))

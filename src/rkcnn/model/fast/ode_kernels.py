@@ -14,6 +14,33 @@ from rkcnn.model.fast.forward_kernels import add_rows, join_rows
 
 
 @triton.jit
+def take_centred(
+    Y, CENTRE, S, PART, M, ROWS, R: tl.constexpr, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    AHEAD: tl.constexpr,
+):  # fmt: skip
+    """S = Y - CENTRE, where Y has R columns, and the moments of its parts of ROWS rows.
+
+    AHEAD blocks of rows are loaded at a time.
+    """
+    cols = tl.arange(0, BN)
+    centre = tl.load(CENTRE + cols, cols < K, 0.0)[None, :]
+    start = tl.program_id(0) * ROWS
+    last = tl.minimum(start + ROWS, M)
+    means = tl.zeros((BM, BN), tl.float32)
+    squares = tl.zeros((BM, BN), tl.float32)
+    n = 0.0
+    for top in tl.range(start, last, BM, num_stages=AHEAD):
+        rows = top + tl.arange(0, BM)
+        mask = (rows < last)[:, None] & (cols < K)[None, :]
+        given = tl.load(Y + rows[:, None] * R + cols[None, :], mask & (cols < R)[None, :], 0.0).to(tl.float32)
+        tile = given - centre
+        tl.store(S + rows[:, None] * K + cols[None, :], tile.to(S.dtype.element_ty), mask)
+        n += 1.0
+        means, squares = add_rows(tile, mask, means, squares, n)
+    join_rows(means, squares, last - start, cols, PART, K, BM)
+
+
+@triton.jit
 def add_constant(
     Z, CONSTANT, PART, M, ROWS, PIXELS, K: tl.constexpr, ADDS: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
     AHEAD: tl.constexpr,
