@@ -68,9 +68,10 @@ _USUAL_TORCH = "9052fdf0cfe6205b"  # runs compute in float32 and with gradients,
 _HALF_PRECISION = "8da3f4800c5ebfbb"  # networks take half precision and no images, and refuse other numbers
 _NO_AUTOCAST = "f30ef4c015980b78"  # a caller's autocast is off, fused updates can skip some decays, stems copy less
 _ODE_KERNELS = "f670b1d10bb1eba8"  # f of ODE networks has fused kernels; a caller's default device reaches no run
+_ONE_TIME = "65635eb177adca2a"  # fused f of ODE networks takes one time, and rounds after the mean is taken off
 _RECENT = (
     *(_TIME_APART, _MENDED, _CHANNELS_LAST, _REGISTERED_METHODS, _USUAL_TORCH),
-    *(_HALF_PRECISION, _NO_AUTOCAST, _ODE_KERNELS),
+    *(_HALF_PRECISION, _NO_AUTOCAST, _ODE_KERNELS, _ONE_TIME),
 )
 EQUIVALENT: tuple[Equivalence, ...] = (
     Equivalence(frozenset({_BEFORE_REDESIGN, *_REDESIGNED, *_RECENT}), _TRIED),
