@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rkcnn.data.cache import read_description
-from rkcnn.run_folder import RESULT, find_checkpoint_files, find_checkpoints, tensors_of
+from rkcnn.run_folder import RESULT, find_checkpoint_files, find_checkpoints, find_incomplete_files, tensors_of
 
 IMAGES = 4000  # in a part; 6.6 MB of CIFAR
 PIECE = 15 << 20  # bytes of a file of `collect`
@@ -111,13 +111,15 @@ def unpack(parts: Path, decoded: Path) -> None:
 
 def collect(runs: Path, out: Path) -> None:
     """Write the runs below a folder, without what they no longer need, as a tar file in pieces."""
+    if not runs.is_dir():
+        sys.exit(f"there is no folder {runs}; name the one that the runs are in")
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         for top, _, files in os.walk(runs):
             folder = Path(top)
             newest = [] if (folder / RESULT).exists() else find_checkpoints(folder)[-1:]
             kept = {path.name for checkpoint in newest for path in (checkpoint, tensors_of(checkpoint))}
-            dropped = {path.name for path in find_checkpoint_files(folder)} - kept
+            dropped = {path.name for path in (*find_checkpoint_files(folder), *find_incomplete_files(folder))} - kept
             for name in sorted({*files} - dropped - {".lock"}):
                 tar.add(folder / name, Path(runs.name, folder.relative_to(runs), name))
     content = archive.getbuffer()

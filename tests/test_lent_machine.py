@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,15 +24,10 @@ SCRIPT = Path(__file__).parents[1] / "benchmarks" / "lent_machine.py"
 
 @pytest.fixture(scope="module")
 def script() -> Iterator[Any]:
-    """The script as a module, by whose name its worker processes find its functions."""
-    spec = importlib.util.spec_from_file_location("lent_machine", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["lent_machine"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["lent_machine"]
+    """The script as a module, which its worker processes import by its name."""
+    sys.path.insert(0, str(SCRIPT.parent))
+    yield importlib.import_module(SCRIPT.stem)
+    sys.path.remove(str(SCRIPT.parent))
 
 
 @settings(deadline=None)
@@ -62,6 +57,7 @@ def test_of_runs_the_newest_checkpoint_or_the_result_comes_back(
     for folder in (begun, ended):
         folder.mkdir(parents=True)
         (folder / ".lock").touch()
+        (folder / ".result.json.7.part").touch()
         for epoch in (1, 2):
             path = checkpoint_path(folder, epoch, 3)
             path.write_text(f"{epoch}")
@@ -73,6 +69,8 @@ def test_of_runs_the_newest_checkpoint_or_the_result_comes_back(
     script.restore(tmp_path / "out", tmp_path / "home")
     newest = checkpoint_path(Path("runs/a@k=2/seed-0"), 2, 3)
     assert set(_contents(tmp_path / "home")) == {newest, tensors_of(newest), Path("runs/b/seed-0/result.json")}
+    with pytest.raises(SystemExit, match="there is no folder"):
+        script.collect(tmp_path / "nowhere", tmp_path / "out")
     monkeypatch.setattr(script, "PIECE", 512)
     with pytest.raises(SystemExit, match="collect fewer"):
         script.collect(tmp_path / "runs", tmp_path / "out")

@@ -11,6 +11,9 @@ import pytest
 from report.records import put_records, results_of
 from rkcnn.data.sets import SETS
 from rkcnn.record.tables import TABLES
+from rkcnn.report.any_runs import arrange_runs
+from rkcnn.report.claims.judge import judge_claims
+from rkcnn.report.findings import write_noise
 from rkcnn.report.footnotes import note_images
 from rkcnn.report.published import write_readme_part
 from rkcnn.report.report import build_report
@@ -65,10 +68,28 @@ def test_an_unverified_copy_is_reported_and_said_where_no_checksum_of_pixels_is_
     assert "svhn had other test images than the first run on svhn" in str(error)
     results = build_result_table(TABLES["svhn"], records)
     report = build_report([results], records)
-    note = "The images of svhn are an unverified copy"
+    (compared,) = build_report([arrange_runs(records)]).tables
+    note = "The images of svhn were not verified to be the published ones"
     assert note in "".join(note_images(results))
     assert note in write_readme_part(report)
     assert note in write_results_page(report, records)
+    assert note in write_noise(report)
+    assert note in "".join(compared.notes)
+
+
+def test_a_claim_says_which_set_was_not_verified(tmp_path: Path) -> None:
+    errors = {"ResNet@k=120_120_120": (0.05, 0.051), "RKCNN-I-2_2_2@k=120": (0.04, 0.041)}
+    put_records(tmp_path, errors, "svhn", "fast", data={"verified": False, "test_sha256": "a"})
+    noted = {name for judged in judge_claims(read_records(tmp_path)[0], "fast") for name in judged.noted}
+    assert noted == {"svhn"}
+
+
+def test_a_record_without_a_checksum_does_not_decide_for_the_others(tmp_path: Path) -> None:
+    for seed, content in enumerate(({}, {"test_sha256": "a"}, {"test_sha256": "b"})):
+        put(tmp_path, seed, content, "svhn", "fast")
+    records, (error,) = read_records(tmp_path)
+    assert [result.run.seed for _, result in records] == [0, 1]
+    assert "svhn had other test images than the first run on svhn" in str(error)
 
 
 def test_verified_and_unverified_copies_are_not_mixed(tmp_path: Path) -> None:

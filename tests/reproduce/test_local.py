@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -289,6 +289,8 @@ def fail():
         report("fails", index, message="CUDA out of memory")
     report("idle")
 time.sleep(0.1)
+for index, _ in runs:
+    report("begins", index)
 {code}
 """
 
@@ -297,12 +299,13 @@ time.sleep(0.1)
 def overlapping(
     stub: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., list[Event]]:
-    """Train six runs on one GPU, two at once, in workers that do this; return the events but the advances."""
+    """Train six runs on one GPU, two at once, in workers that do this; return the events but begins and advances."""
 
-    def make(code: str, runs: int = 6, at_once: int = 2) -> list[Event]:
+    def make(code: str, runs: int = 6, at_once: int = 2, slots: Sequence[Slot] = (Slot("cuda:0", 1),)) -> list[Event]:
         monkeypatch.setattr(local, "MOST_AT_ONCE", at_once)
         stub(OVERLAPPING.format(place=str(tmp_path), code=code))
-        return [event for event in train_here(many(runs), tmp_path) if event.kind != "advances"]
+        monkeypatch.setattr(local, "slots_for", lambda *_: list(slots))
+        return [event for event in train_here(many(runs), tmp_path) if event.kind not in ("begins", "advances")]
 
     return make
 
@@ -329,6 +332,24 @@ def test_a_run_that_trains_alone_keeps_the_gpu_to_itself(
     assert len(started) == 1
 
 
+def test_nothing_is_prepared_beside_the_only_run_of_a_group_that_has_room(
+    overlapping: Callable[..., list[Event]], started: list[WorkerProcess]
+) -> None:
+    events = overlapping(
+        """report("ends", first, 1.0, "finished")
+for step in range(1, 9): report("advances", first + 1, 1 - 2.0**-step); time.sleep(0.05)"""
+    )
+    assert ended(events) == [*range(6)]
+    assert len(started) == 1
+
+
+def test_on_cpus_a_run_that_fails_is_not_tried_again(overlapping: Callable[..., list[Event]]) -> None:
+    """Its workers have slots that are equal, and share no memory of a GPU."""
+    events = overlapping("if first == 1: fail(); continue", slots=[Slot("cpu", 1)] * 2)
+    assert [event.index for event in events if event.kind == "fails"] == [1]
+    assert ended(events) == [0, 2, 3, 4, 5]
+
+
 @pytest.mark.parametrize("younger", [True, False])
 def test_where_a_gpu_lacks_memory_for_two_the_runs_that_failed_are_tried_again(
     overlapping: Callable[..., list[Event]], started: list[WorkerProcess], tmp_path: Path, younger: bool
@@ -347,28 +368,55 @@ if first == {other}: train_until("tried")"""
     assert len(started) == 2
 
 
-def test_a_process_that_is_leaving_still_has_its_memory(
-    overlapping: Callable[..., list[Event]], tmp_path: Path
-) -> None:
-    """The second group fails when the first process has ended its runs, and is not gone yet."""
-    events = overlapping(
-        """if first == 0:
+LEAVING = """
+if first == 0:
     train_until("2")
     for index, _ in runs: report("ends", index, 1.0, "finished")
     report("idle")
     sys.stdin.readline()
     (place / "leaving").touch()
-    while not (place / "tried").exists(): time.sleep(0.05)
+    for _ in range(200):
+        if (place / "tried").exists(): break
+        time.sleep(0.05)
     break
-if first == 2 and not (place / "tried").exists():
+if first == 2:
     while not (place / "leaving").exists(): time.sleep(0.05)
+"""
+
+
+def test_a_process_that_is_leaving_still_has_its_memory(
+    overlapping: Callable[..., list[Event]], started: list[WorkerProcess]
+) -> None:
+    """The third group is assigned, and fails, when the first process has ended its runs, and is not gone yet."""
+    events = overlapping(
+        LEAVING
+        + """
+if first >= 4 and not (place / "tried").exists():
     fail()
-    time.sleep(0.2)
     (place / "tried").touch()
     continue"""
     )
     assert {event.kind for event in events} == {"ends"}
     assert ended(events) == [*range(6)]
+    assert len(started) == 2
+
+
+@pytest.mark.parametrize(("end", "attempts"), [("fail(); continue", 4), ("sys.exit(9)", 6)])
+def test_a_run_that_always_fails_is_given_up_though_a_process_never_leaves(
+    overlapping: Callable[..., list[Event]], tmp_path: Path, end: str, attempts: int
+) -> None:
+    """Three failures are forgiven; a crash is then tried three times, as it would be without another process."""
+    events = overlapping(
+        LEAVING.replace("200", "30")
+        + f"""
+if first >= 4:
+    with (place / "log").open("a") as log: print([index for index, _ in runs], file=log)
+    {end}"""
+    )
+    assert [event.index for event in events if event.kind == "fails"] in ([4, 5], [5, 4])
+    assert ended(events) == [*range(4)]
+    tried = (tmp_path / "log").read_text().splitlines()
+    assert sum("5" in line for line in tried) <= attempts
 
 
 def test_crashes_beside_another_process_count_against_no_run(

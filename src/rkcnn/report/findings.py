@@ -16,6 +16,7 @@ from rkcnn.record.memory import read_memories
 from rkcnn.report.costs import find_footprint, shorten
 from rkcnn.report.figures.frontier import find_frontier
 from rkcnn.report.figures.style import render
+from rkcnn.report.footnotes import note_images
 from rkcnn.report.matched_norms import write_norms
 from rkcnn.report.order import find_order
 from rkcnn.report.published import SHOWN, TITLES, choose_headlines, has_step, name_recipe, report_published
@@ -87,7 +88,8 @@ def write_noise(report: Report) -> str:
         rows.append((_name(part), gained, best, seed, percent(draw, digits), between))
     choosing = ("choosing the best epoch gains", "runs that are best after their last epoch")
     noise = ("one seed, standard deviation", "test images, standard error of one run")
-    return _table(("data, recipe", *choosing, *noise, "lowest to highest mean error"), rows)
+    table = _table(("data, recipe", *choosing, *noise, "lowest to highest mean error"), rows)
+    return "\n\n".join([table, *(note for part in report.tables for note in note_images(part.results))])
 
 
 def write_cost(report: Report) -> str:

@@ -129,6 +129,12 @@ class ResultTable:
         return self.table is None
 
     @property
+    def unverified(self) -> bool:
+        """Whether the data set is a published one, and a run's images were not verified to be those."""
+        runs = [result for row in self.rows for result in (*row.results, *row.diverged)]
+        return self.data in SETS and not all(result.data.get("verified") for result in runs)
+
+    @property
     def other_precision(self) -> str:
         """The precision of all runs of the table if it is not that of the preset's recipe, else empty."""
         own = self.table.recipe_at(self.preset).precision if self.table and self.preset else self.recipe.precision

@@ -51,7 +51,8 @@ def _find_expected(results: Iterable[Result]) -> dict[str, Mapping[str, object]]
     for result in sorted(results, key=lambda result: not result.data.get("verified")):  # the verified ones first
         data = result.run.data
         published = _read_published(data)
-        expected.setdefault(data, {"verified": True, **published} if published else result.data)
+        own = {"verified": True, **published} if published else result.data
+        expected[data] = {**own, **expected.get(data, {})}
     return expected
 
 

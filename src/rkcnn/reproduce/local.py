@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import subprocess
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from math import ceil
@@ -16,7 +16,7 @@ from rkcnn.data.options import Sources
 from rkcnn.data.sets import find_set
 from rkcnn.record.run import Run
 from rkcnn.reproduce.estimate import count_cost
-from rkcnn.reproduce.events import Event, Retries, crash
+from rkcnn.reproduce.events import MOST_CRASHES, Event, Retries, crash
 from rkcnn.reproduce.worker import IDLE, Assignment, Group, Slot, WorkerProcess, count_cores
 from rkcnn.run.device import pick_device
 from rkcnn.run.side_by_side import MOST_AT_ONCE, Execution
@@ -90,6 +90,7 @@ class _Scheduler:
         self._fractions = dict.fromkeys(range(len(runs)), 0.0)  # done, of each run that has neither ended nor failed
         self._retries = Retries()
         self._reported_busy: set[int] = set()
+        self._forgiven: Counter[int] = Counter()  # how often each run has failed beside another process on its GPU
         self._overlap = True  # whether a worker may prepare its runs while another one still trains on its GPU
         self._events: queue.Queue[tuple[WorkerProcess, Event | None]] = queue.Queue()
         self._workers: list[WorkerProcess] = []
@@ -145,14 +146,14 @@ class _Scheduler:
     def _start_successor(self, worker: WorkerProcess) -> None:
         """Start a worker for the next group when this one's will end in less time than it took to prepare.
 
-        Preparing is mostly compiling, for which a GPU need not wait. A run that trains alone keeps the GPU to itself,
-        so that the time in its record is its own.
+        Preparing is mostly compiling, for which a GPU need not wait. Nothing is prepared beside a run that trains
+        alone, so that the time in its record is its own.
         """
         done = [self._fractions.get(index, 1.0) for index, _ in worker.runs]
         left = worker.estimate_seconds_left(sum(done) / len(done))
         if not (self._overlap and self._waiting and on_gpu(worker.slot)) or self._has_successor(worker):
             return
-        if left <= worker.preparation and min(len(worker.runs), len(self._waiting[0])) > 1:
+        if left <= worker.preparation and min(len(worker.begun), len(self._waiting[0])) > 1:
             self._start_worker(worker.slot)
 
     def _training(self, worker: WorkerProcess) -> Group:
@@ -175,8 +176,11 @@ class _Scheduler:
                 yield event
         elif event.index in self._fractions:
             worker.last_heard = time.monotonic()
-            if event.kind == "fails" and worker.had_neighbours:  # the GPU may lack memory for two
-                self._overlap = False
+            if event.kind == "begins":
+                worker.begun.add(event.index)
+            elif event.kind in ("ends", "fails"):
+                worker.begun.discard(event.index)
+            if event.kind == "fails" and self._forgives(worker, event.index):
                 run = (event.index, self._runs[event.index])
                 worker.runs = tuple(each for each in worker.runs if each != run)
                 self._waiting.append((run,))
@@ -188,6 +192,17 @@ class _Scheduler:
             if event.kind == "advances":
                 self._start_successor(worker)
             yield event
+
+    def _forgives(self, worker: WorkerProcess, index: int) -> bool:
+        """Whether it doesn't count against a run that it failed: another process may have taken the GPU's memory.
+
+        From then on no two share a GPU. One that is leaving may still have its memory; a few failures are forgiven.
+        """
+        if not worker.had_neighbours:
+            return False
+        self._overlap = False
+        self._forgiven[index] += 1
+        return self._forgiven[index] <= MOST_CRASHES
 
     def _report_silence(self) -> Iterator[Event]:
         for worker in self._workers:
@@ -202,8 +217,8 @@ class _Scheduler:
         self._workers.remove(worker)
         why = f"its process died with exit code {worker.process.returncode}"
         left = self._training(worker)
-        if left and worker.had_neighbours:  # which may be why it died, so it doesn't count against a run
-            self._overlap = False
+        forgiven = [self._forgives(worker, index) for index, _ in left]
+        if left and all(forgiven):
             yield from (crash(index, self._fractions[index], why) for index, _ in left)
         elif len(left) == 1:
             ((index, run),) = left

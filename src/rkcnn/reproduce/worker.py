@@ -174,6 +174,9 @@ class WorkerProcess:
     runs: Group = ()  # of the current assignment
     busy: Group = ()  # those of them that another process is training
     last_heard: float = 0.0  # time of the last event of a run that is not busy, or of the assignment
+    begun: set[int] = field(
+        default_factory=set
+    )  # indices of its runs that train, of which a few may have room at a time
     had_neighbours: bool = False  # whether another process used its GPU during the assignment
     assigned_at: float = 0.0
     preparation: float = 0.0  # seconds from the assignment to the first steps
@@ -198,7 +201,7 @@ class WorkerProcess:
 
     def assign(self, assignment: Assignment) -> None:
         """Send the process runs to train."""
-        self.runs, self.busy, self.first = assignment.runs, (), None
+        self.runs, self.busy, self.begun, self.first = assignment.runs, (), set(), None
         self.last_heard = self.assigned_at = time.monotonic()
         self._send(assignment.to_json())
 

@@ -55,6 +55,9 @@ def judge_claims(records: Records, preset: str, precision: str | None = None) ->
     diverged = {key: f"{lost} of {total}" for key, (lost, total) in runs.items() if lost}
     printed = {key: sample for key, row in rows.items() if (sample := printed_sample(row.printed))}
     noted = {key: row.label for key, row in rows.items() if row.notes_on_errors}
+    noted |= {
+        (results.name, row.network): results.data for results in tables if results.unverified for row in results.rows
+    }
     judged = [judge(claim, errors, diverged) for claim in CLAIMS]
     return [
         replace(each, noted=_find_noted(each.findings, noted), by_paper=_judge_printed(each.claim, printed))
