@@ -116,7 +116,7 @@ class ResultTable:
     @property
     def empty(self) -> bool:
         """Whether no run of any row has ended."""
-        return not any(row.results or row.diverged for row in self.rows)
+        return not self.ended
 
     @property
     def paper(self) -> PaperTable | None:
@@ -131,8 +131,7 @@ class ResultTable:
     @property
     def unverified(self) -> bool:
         """Whether the data set is a published one, and a run's images were not verified to be those."""
-        runs = [result for row in self.rows for result in (*row.results, *row.diverged)]
-        return self.data in SETS and not all(result.data.get("verified") for result in runs)
+        return self.data in SETS and not all(result.data.get("verified") for result in self.ended)
 
     @property
     def other_precision(self) -> str:
@@ -159,13 +158,17 @@ class ResultTable:
     @property
     def held_out(self) -> str:
         """What the errors were counted on: the `test` or the `validation` images."""
-        results = (result for row in self.rows for result in (*row.results, *row.diverged))
-        return next((result.run.held_out for result in results), "test")
+        return next((result.run.held_out for result in self.ended), "test")
+
+    @property
+    def ended(self) -> list[Result]:
+        """The results of all rows, diverged runs included."""
+        return [result for row in self.rows for result in (*row.results, *row.diverged)]
 
     @property
     def runs(self) -> int:
         """How many runs have ended, diverged ones included."""
-        return sum(len(row.results) + len(row.diverged) for row in self.rows)
+        return len(self.ended)
 
     @property
     def trained_alone(self) -> bool:
