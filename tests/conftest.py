@@ -90,7 +90,7 @@ def shipped(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
         from rkcnn.use.train import train
 
         steps = {"epochs": 2, "milestones": (), "max_steps_per_epoch": 30}
-        done = train("RKCNN-E-2@k=4", "mnist-mini", out=folder / "runs", progress=False, **steps)  # type: ignore[arg-type]
+        done = train("RKCNN-E-2@k=4", "mnist-mini", out=folder / "runs", progress=False, **steps)  # type: ignore[call-overload]
         ship(done.folder, folder / "weights", "cpu")
 
     return once("shipped", make)

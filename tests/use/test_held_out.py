@@ -221,7 +221,7 @@ def test_a_record_without_channels_keeps_its_meaning(tmp_path: Path) -> None:
     pixels = np.random.RandomState(0).randint(0, 256, (20, 12, 12, 1), np.uint8)
     np.savez(tmp_path / "grey.npz", x_train=pixels.repeat(3, 3), y_train=np.arange(20) % 2)
     data, settings = f"npz:{tmp_path / 'grey.npz'}", {"split": 0.5, "epochs": 1, "batch": 5, "progress": False}
-    result = train("ResNet@k=4", data, channels=3, out=tmp_path / "runs", **settings)  # type: ignore[arg-type]
+    result = train("ResNet@k=4", data, channels=3, out=tmp_path / "runs", **settings)  # type: ignore[call-overload]
     facts = json.loads((result.folder / "result.json").read_text())
     del facts["data"]["own"]["channels"]
     facts["run"]["data"] = f"{data}~split-0.5"

@@ -40,6 +40,19 @@ def test_a_run_is_described_and_followed(arrays: Arrays, tmp_path: Path, capsys:
     assert "test error" not in printed
 
 
+def test_of_several_runs_the_first_lines_are_printed_once_and_the_others_have_the_seed(
+    arrays: Arrays, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = train("ResNet@k=4", arrays, seed=range(2), epochs=1, batch=50, out=tmp_path)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[:4]] == ["network", "data", "recipe", "device"]
+    for result in results:
+        said = [line for line in lines[4:] if line.startswith(f"seed {result.run.seed}  ")]
+        assert sum("  epoch 1/1  loss " in line for line in said) == 1
+        assert said[-1] == f"seed {result.run.seed}  test error {percent(result.error)}, in {result.folder}"
+    assert all(line.startswith("seed ") for line in lines[4:])
+
+
 def test_a_longer_run_says_where_it_continues(
     arrays: Arrays, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,7 +26,14 @@ from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
 from rkcnn.use.images import load_images
 from rkcnn.use.load import load
-from rkcnn.use.train import RecipeFields, TrainingResult, check_changes, train, unchanged_torch
+from rkcnn.use.train import (
+    RecipeFields,
+    TrainingOptions,
+    TrainingResult,
+    check_changes,
+    train,
+    unchanged_torch,
+)
 from use.conftest import Arrays
 
 
@@ -38,6 +45,42 @@ def test_it_is_the_record_with_its_folder(trained: TrainingResult) -> None:
     assert trained.folder.is_dir()
     assert json.loads(trained.to_json()) == json.loads(kept.to_json())
     assert pickle.loads(pickle.dumps(trained)).folder == trained.folder
+
+
+def test_several_seeds_give_a_list_of_what_each_gives_alone(arrays: Arrays, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"epochs": 1, "batch": 50, "progress": False}
+    results = train("ResNet@k=4", arrays, seed=(1, 0), out=tmp_path / "together", **settings)
+    assert [result.run.seed for result in results] == [1, 0]
+    for result in results:
+        alone = train("ResNet@k=4", arrays, seed=result.run.seed, out=tmp_path / "alone", **settings)
+        assert (result.folder / "weights.safetensors").read_bytes() == (
+            alone.folder / "weights.safetensors"
+        ).read_bytes()
+    (single,) = train("ResNet@k=4", arrays, seed=[1], out=tmp_path / "together", **settings)
+    assert single.folder == results[0].folder
+
+
+@pytest.mark.parametrize(
+    ("seed", "message"),
+    [
+        ([0, -1], "`seed=-1` given; a seed is a whole number from 0 to 2^63 - 1"),
+        (np.array(0.5), "`seed=array(0.5)` given; a seed is a whole number"),
+        ("3", "`seed='3'` given; a seed is a whole number"),
+        ([], "0 seeds given, 0 of them different; give each once, as in range(5)"),
+        ([2, 2], "2 seeds given, 1 of them different; give each once, as in range(5)"),
+    ],
+)
+def test_seeds_that_are_none_or_the_same_are_refused(seed: Any, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        train("ResNet@k=4", seed=seed)
+
+
+def test_the_options_have_the_names_and_kinds_of_the_arguments() -> None:
+    hints = typing.get_type_hints(train)
+    named = {
+        name: kind for name, kind in hints.items() if name not in ("network", "data", "seed", "return", "recipe_fields")
+    }
+    assert {**typing.get_type_hints(RecipeFields), **named} == typing.get_type_hints(TrainingOptions)
 
 
 def test_the_network_is_the_trained_one(trained: TrainingResult, digits: tuple[Images, Images]) -> None:

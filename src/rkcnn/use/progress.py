@@ -12,43 +12,52 @@ from rkcnn.run.observer import Observer
 
 if TYPE_CHECKING:
     from rkcnn.record.result import Epoch, Result
+    from rkcnn.record.run import Run
     from rkcnn.run.job import Job
 
 
 class PrintedProgress(Observer):
-    """Prints what is trained, a line for each epoch with the time that is left, and where the result is."""
+    """Prints what is trained, a line for each epoch with the time that is left, and where the result is.
 
-    def __init__(self) -> None:
-        self._began = 0.0
-        self._epochs_before = 0  # that an earlier call has trained already
+    With `several` runs, which differ in their seeds, every line but the first ones begins with the seed.
+    """
+
+    def __init__(self, several: bool = False) -> None:
+        self._several = several
+        self._started: dict[Run, tuple[float, int]] = {}  # when, and how many epochs an earlier call had trained
 
     def already_finished(self, folder: Path, result: Result) -> None:
         end = f"error {percent(result.error)}" if result.finished else result.status
-        _print(f"already trained: {end}, in {folder}; again=True trains it once more")
+        self._print(result.run, f"already trained: {end}, in {folder}; again=True trains it once more")
 
     def run_started(self, job: Job, note: str) -> None:
-        self._began, self._epochs_before = time.monotonic(), len(job.history)
-        for line in describe_job(job):
+        for line in describe_job(job) if not self._started else []:
             _print(line)
+        self._started[job.run] = time.monotonic(), len(job.history)
         if note:
-            _print(f"note      {note}")
+            self._print(job.run, f"note      {note}")
         if job.trainer.epoch or job.trainer.step:
-            _print(f"continues at {next_step(job)}")
+            self._print(job.run, f"continues at {next_step(job)}")
 
     def epoch_done(self, job: Job, epoch: Epoch) -> None:
         total, done = job.run.recipe.epochs, epoch.number + 1
-        left = (time.monotonic() - self._began) / max(done - self._epochs_before, 1) * (total - done)
-        _print(
+        began, before = self._started[job.run]
+        left = (time.monotonic() - began) / max(done - before, 1) * (total - done)
+        self._print(
+            job.run,
             f"epoch {done:{len(str(total))}}/{total}  loss {epoch.loss:.4f}  "
             f"train error {percent(epoch.training_error)}  "
-            f"{job.run.held_out} error {percent(epoch.held_out_error)}  {clock(left)} left"
+            f"{job.run.held_out} error {percent(epoch.held_out_error)}  {clock(left)} left",
         )
 
     def run_ended(self, job: Job, result: Result) -> None:
         end = f"{job.run.held_out} error {percent(result.error)}" if result.finished else result.status
         for advice in advise_after(result):
-            _print(f"note      {advice}")
-        _print(f"{end}, in {job.folder}")
+            self._print(job.run, f"note      {advice}")
+        self._print(job.run, f"{end}, in {job.folder}")
+
+    def _print(self, run: Run, line: str) -> None:
+        _print(f"seed {run.seed}  {line}" if self._several else line)
 
 
 def describe_job(job: Job) -> list[str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 import torch
 from torch import nn
@@ -104,12 +104,48 @@ class RecipeFields(TypedDict, total=False):
     decay_norms: bool
 
 
+class TrainingOptions(RecipeFields, total=False):
+    """The other keywords of `train`, but `seed`, on which it depends whether one result is returned or a list."""
+
+    recipe: str | Recipe | None
+    epochs: int | None
+    batch: int | None
+    lr: float | None
+    init_from: str | Path | None
+    head_only: bool
+    weigh_classes: bool
+    size: int | Literal["auto"] | None
+    split: float | None
+    skip_bad: bool
+    keys: str | None
+    channels: Literal[1, 3] | None
+    validation: int
+    out: str | Path
+    device: str
+    engine: str
+    again: bool
+    progress: bool
+    observer: Observer | None
+
+
+@overload
+def train(
+    network: str | None = None, data: Data = "mnist-mini", *, seed: int = 0, **options: Unpack[TrainingOptions]
+) -> TrainingResult: ...
+
+
+@overload
+def train(
+    network: str | None = None, data: Data = "mnist-mini", *, seed: Iterable[int], **options: Unpack[TrainingOptions]
+) -> list[TrainingResult]: ...
+
+
 def train(
     network: str | None = None,
     data: Data = "mnist-mini",
     *,
     recipe: str | Recipe | None = None,
-    seed: int = 0,
+    seed: int | Iterable[int] = 0,
     epochs: int | None = None,
     batch: int | None = None,
     lr: float | None = None,
@@ -129,7 +165,7 @@ def train(
     progress: bool = True,
     observer: Observer | None = None,
     **recipe_fields: Unpack[RecipeFields],
-) -> TrainingResult:
+) -> TrainingResult | list[TrainingResult]:
     """Train a network on images, keep everything in a folder below `out`, and return the result.
 
     network    a name such as RKCNN-I-2_2_2@k=120 (docs/names.md, `rkcnn.list_models()`); without it RKCNN-R-2@k=32, and
@@ -139,7 +175,8 @@ def train(
     recipe     how it is trained: mini, paper-mnist, paper-cifar, paper-svhn, fast-mnist, fast-cifar, fast-svhn,
                best-cifar, own, smoke, or a `Recipe`; without it, a short recipe for the data set, and own for your
                own images
-    seed       of the first weights, the order of the images and their augmentation
+    seed       of the first weights, the order of the images and their augmentation; or several, as in range(5), for a
+               run with each, on a GPU side by side: then a list of results is returned
     epochs, batch, lr, ...
                replace that field of the recipe; `rkcnn.Recipe` lists the fields. Milestones move along with the
                number of epochs unless they are given
@@ -167,8 +204,7 @@ def train(
             f"a network of type {type(network).__name__} given; train builds the network itself from a name, as in "
             "'RKCNN-R-2@k=32'"
         )
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 1 << 63:
-        raise InputError(f"`seed={seed!r}` given; a seed is a whole number from 0 to 2^63 - 1")
+    seeds = check_seeds(seed)
     if isinstance(validation, bool) or not isinstance(validation, Integral) or validation < 0:
         raise InputError(f"`validation={validation!r}` given; it is a number of images, as in `validation=2000`")
     if recipe is not None and not isinstance(recipe, str | Recipe):
@@ -194,20 +230,21 @@ def train(
     if validation:
         training, test = training.split(validation)
     chosen = choose(Settings(network, recipe, given, start), training, test)
-    run = Run(name_of(training, test), chosen.network, chosen.recipe, int(seed))
+    runs = [Run(name_of(training, test), chosen.network, chosen.recipe, each) for each in seeds]
     if observer is None and not progress:  # otherwise they are told of it with the run's other notes
         for note in advise_labels(chosen.training):
             warnings.warn(f"{chosen.training.name}: {note}", stacklevel=2)
     execution = Execution(Path(out), device, engine, again, init_from=start)
-    watching = observer or (PrintedProgress() if progress else Observer())
+    watching = observer or (PrintedProgress(several=len(runs) > 1) if progress else Observer())
     try:
         with unchanged_torch(device):
-            result = train_side_by_side([run], chosen.training, chosen.test, execution, watching)[run]
+            found = train_side_by_side(runs, chosen.training, chosen.test, execution, watching)
     except Stopped as stopped:
         if str(stopped) == "SIGINT":  # Python's own sign for Ctrl-C; a checkpoint is kept
             raise KeyboardInterrupt from None
         raise
-    return TrainingResult(result, execution.out / run.folder)
+    results = [TrainingResult(found[run], execution.out / run.folder) for run in runs]
+    return results[0] if isinstance(seed, Integral) else results
 
 
 @contextmanager
@@ -227,6 +264,23 @@ def unchanged_torch(device: str) -> Iterator[None]:
         finally:
             for place, name, value in saved:
                 setattr(place, name, value)
+
+
+def check_seeds(seed: int | Iterable[int]) -> list[int]:
+    """Return the seeds that were given as one number or as several; raises InputError for what is no seed."""
+    seeds: list[Any]
+    try:
+        seeds = list(seed)  # type: ignore[arg-type]
+    except TypeError:  # it is one
+        seeds = [seed]
+    for each in seeds:
+        if isinstance(each, bool) or not isinstance(each, Integral) or not 0 <= int(each) < 1 << 63:
+            raise InputError(f"`seed={each!r}` given; a seed is a whole number from 0 to 2^63 - 1")
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise InputError(
+            f"{len(seeds)} seeds given, {len(set(seeds))} of them different; give each once, as in range(5)"
+        )
+    return [int(each) for each in seeds]
 
 
 def check_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
