@@ -107,6 +107,9 @@ def unpack(parts: Path, decoded: Path) -> None:
     for path in parts.iterdir():
         if path.suffix != ".xz":
             shutil.copyfile(path, decoded / path.name)
+    if read_description(decoded) is None:
+        shutil.rmtree(decoded)
+        sys.exit(f"{parts} lacks some of the files that `pack` wrote; copy all of them there and try again")
 
 
 def collect(runs: Path, out: Path) -> None:

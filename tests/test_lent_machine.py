@@ -46,6 +46,10 @@ def test_a_data_set_comes_back(script: Any, tmp_path: Path) -> None:
     script.pack(description.parent, tmp_path / "parts")
     script.unpack(tmp_path / "parts", tmp_path / "back")
     assert _contents(tmp_path / "back") == _contents(description.parent)
+    (tmp_path / "parts" / "test.pixels.0000.xz").unlink()
+    with pytest.raises(SystemExit, match="lacks some of the files"):
+        script.unpack(tmp_path / "parts", tmp_path / "again")
+    assert not (tmp_path / "again").exists()
     with pytest.raises(SystemExit, match="holds no decoded data set"):
         script.pack(tmp_path, tmp_path / "more")
 

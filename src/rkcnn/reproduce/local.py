@@ -150,7 +150,7 @@ class _Scheduler:
         alone, so that the time in its record is its own.
         """
         done = [self._fractions.get(index, 1.0) for index, _ in worker.runs]
-        left = worker.estimate_seconds_left(sum(done) / len(done))
+        left = worker.note_progress(sum(done) / len(done))
         if not (self._overlap and self._waiting and on_gpu(worker.slot)) or self._has_successor(worker):
             return
         if left <= worker.preparation and min(len(worker.begun), len(self._waiting[0])) > 1:

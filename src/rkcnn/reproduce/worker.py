@@ -174,9 +174,7 @@ class WorkerProcess:
     runs: Group = ()  # of the current assignment
     busy: Group = ()  # those of them that another process is training
     last_heard: float = 0.0  # time of the last event of a run that is not busy, or of the assignment
-    begun: set[int] = field(
-        default_factory=set
-    )  # indices of its runs that train, of which a few may have room at a time
+    begun: set[int] = field(default_factory=set)  # indices of those of them that train now
     had_neighbours: bool = False  # whether another process used its GPU during the assignment
     assigned_at: float = 0.0
     preparation: float = 0.0  # seconds from the assignment to the first steps
@@ -205,10 +203,10 @@ class WorkerProcess:
         self.last_heard = self.assigned_at = time.monotonic()
         self._send(assignment.to_json())
 
-    def estimate_seconds_left(self, fraction: float) -> float:
-        """Return how long its assignment will take from here, of which that fraction is done after some more steps.
+    def note_progress(self, fraction: float) -> float:
+        """Note what fraction of its assignment is done after some more steps; return the seconds that are left.
 
-        It is infinite until the steps have taken a tenth of the preparation, before which their speed is not known.
+        They are infinite until the steps have taken a tenth of the preparation, before which their speed is not known.
         """
         now = time.monotonic()
         if self.first is None:
