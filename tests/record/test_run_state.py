@@ -11,10 +11,12 @@ import pytest
 
 from outcome import outcome
 from rkcnn.error import InputError
+from rkcnn.fit.checkpoint_file import SCHEMA, seal_facts
 from rkcnn.fit.recipe import find_recipe
 from rkcnn.fit.recipe_changes import read_changes
 from rkcnn.record.run import Run
 from rkcnn.record.run_state import BEGUN, NEW, BegunRun, find_begun_runs, find_shorter_run, find_state
+from rkcnn.run_folder import checkpoint_path, tensors_of
 
 HISTORY = tuple(replace(epoch, seconds=2.0) for epoch in outcome().epochs)
 IMAGES = "1" * 64
@@ -25,9 +27,15 @@ def keep(folder: Path, epoch: int, step: int = 0) -> Path:
     path = folder / f"checkpoint-{epoch:05d}-{step:06d}.json"
     identity = {**outcome().run.as_dict(), "train_sha256": "0" * 64}
     stretches = [asdict(replace(outcome().stretches[0], epochs=epoch))]
-    history = {"epochs": [asdict(done) for done in HISTORY[:epoch]], "stretches": stretches}
-    path.write_text(json.dumps({"identity": identity, "epoch": epoch, "step": step, "history": history}))
+    write(path, epoch, step, identity, {"epochs": [asdict(done) for done in HISTORY[:epoch]], "stretches": stretches})
     return path
+
+
+def write(path: Path, epoch: int, step: int, identity: dict[str, object], history: dict[str, object]) -> None:
+    """Write a checkpoint as `fit.checkpoint` does, with tensors that are none."""
+    facts = {"schema": SCHEMA, "identity": identity, "epoch": epoch, "step": step, "seconds": 0.0, "solver_stats": []}
+    path.write_bytes(seal_facts(facts | {"history": history, "sha256": hashlib.sha256(b"tensors").hexdigest()}))
+    tensors_of(path).write_bytes(b"tensors")
 
 
 def test_new_begun_and_done(tmp_path: Path) -> None:
@@ -87,12 +95,14 @@ def test_a_damaged_one_is_passed_over(tmp_path: Path) -> None:
     assert list(find_begun_runs(tmp_path)) == [(tmp_path, BegunRun(outcome().run, HISTORY[:1], 2.0, (damaged,)))]
 
 
-@pytest.mark.parametrize("sums", [{"check": "0" * 64}, {"sha256": "0" * 64}, {"sha256": 7}])
-def test_one_with_another_checksum_is_passed_over(tmp_path: Path, sums: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "sums", [{"check": "0" * 64}, {"check": None}, {"sha256": "0" * 64}, {"sha256": 7}, {"sha256": None}, {"step": 1}]
+)
+def test_one_with_another_checksum_or_none_is_passed_over(tmp_path: Path, sums: dict[str, object]) -> None:
     keep(tmp_path, 1)
     damaged = keep(tmp_path, 2)
-    damaged.write_text(json.dumps(json.loads(damaged.read_text()) | sums))
-    damaged.with_suffix(".safetensors").write_bytes(b"tensors")
+    facts = json.loads(damaged.read_text()) | sums
+    damaged.write_text(json.dumps({name: value for name, value in facts.items() if value is not None}))
     assert list(find_begun_runs(tmp_path)) == [(tmp_path, BegunRun(outcome().run, HISTORY[:1], 2.0, (damaged,)))]
     damaged.with_suffix(".safetensors").unlink()
     ((_, found),) = find_begun_runs(tmp_path)
@@ -131,9 +141,7 @@ def put(out: Path, epochs: int, images: str = IMAGES) -> Path:
     folder.mkdir(parents=True)
     result = outcome((0.03,) * epochs, run=run, data={"train_sha256": images})
     (folder / "result.json").write_bytes(result.to_json())
-    (folder / f"checkpoint-{epochs:05d}-000000.safetensors").write_bytes(b"tensors")
-    facts = {"epoch": epochs, "step": 0, "sha256": hashlib.sha256(b"tensors").hexdigest()}
-    (folder / f"checkpoint-{epochs:05d}-000000.json").write_text(json.dumps(facts))
+    write(checkpoint_path(folder, epochs, 0), epochs, 0, {}, {})
     return folder
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -16,25 +14,14 @@ from torch import Tensor
 
 from rkcnn.disk import read_file, write_atomically
 from rkcnn.error import InputError, shorten
+from rkcnn.fit.checkpoint_file import SCHEMA, Json, read_facts, seal_facts
 from rkcnn.fit.trainer import Trainer
-from rkcnn.json_file import LONG, Kinds, check_fields, read_json
 from rkcnn.run_folder import checkpoint_path, find_checkpoint_files, find_checkpoints, tensors_of
 from rkcnn.tensor_header import check_tensor_header
 
 REMEDY = "free some space there or choose another folder"
 KEPT = 2  # checkpoints of a run: the newest, and the one before it in case the newest is damaged
-SCHEMA = 3  # the version of the JSON file's shape
-
-_FIELDS: Kinds = {
-    **dict.fromkeys(("schema", "epoch", "step"), int),
-    "seconds": (int, float),
-    "solver_stats": list,
-    **dict.fromkeys(("identity", "history"), dict),
-    "sha256": str,
-}
 _MORE_TENSORS = 1 << 30  # bytes of a checkpoint's tensors beyond what the trainer's own take
-
-Json = dict[str, Any]
 
 
 def save_checkpoint(folder: Path, trainer: Trainer, identity: Json, history: Json) -> Path:
@@ -69,9 +56,7 @@ def _write(folder: Path, trainer: Trainer, facts: Json) -> Path:
     # Contiguous, as safetensors requires.
     content = save({name: value.detach().cpu().contiguous() for name, value in trainer.state().items()})
     write_atomically(tensors_of(path), content, REMEDY)
-    facts = facts | {"sha256": hashlib.sha256(content).hexdigest()}
-    facts["check"] = _checksum(facts)
-    write_atomically(path, json.dumps(facts, indent=1).encode(), REMEDY)
+    write_atomically(path, seal_facts(facts | {"sha256": hashlib.sha256(content).hexdigest()}), REMEDY)
     for later in find_checkpoints(folder):
         if later.stem > path.stem:  # it must be damaged: otherwise this run would have continued from it
             later.unlink(missing_ok=True)
@@ -149,30 +134,14 @@ def _read(path: Path, limit: int) -> tuple[Json, dict[str, Tensor]] | None:
     Returns None if any byte of it has changed since it was written, or if it holds something else than a checkpoint.
     """
     try:
-        facts = read_json(path, LONG)
-        check = facts.pop("check")
-        check_fields("checkpoint", facts, _FIELDS)
+        facts = read_facts(path)
         content = read_file(tensors_of(path), limit)
-        if check != _checksum(facts) or facts["sha256"] != hashlib.sha256(content).hexdigest():
+        if facts["sha256"] != hashlib.sha256(content).hexdigest():
             return None
-        _check_values(facts)
         check_tensor_header(BytesIO(content))
         return facts, load(content)
     except (ValueError, KeyError, TypeError, SafetensorError):
         return None
-
-
-def _check_values(facts: Json) -> None:
-    """Raise ValueError unless the position and the solvers' totals are possible ones."""
-    if facts["epoch"] < 0 or facts["step"] < 0 or facts["seconds"] < 0:
-        raise ValueError("a position before the start")
-    for sums in facts["solver_stats"]:
-        if not isinstance(sums, list) or len(sums) != 5 or not all(type(each) in (int, float) for each in sums):
-            raise ValueError("totals of a solver that are not five numbers")
-
-
-def _checksum(facts: Json) -> str:
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def _differences(theirs: Json, ours: Json) -> str:

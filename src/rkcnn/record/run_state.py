@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rkcnn.disk import MissingFile, open_file
 from rkcnn.error import InputError
-from rkcnn.json_file import LONG, read_json
+from rkcnn.fit.checkpoint_file import read_facts
 from rkcnn.record.result import Epoch, Result, find_results, read_progress, read_result
 from rkcnn.record.run import Run
 from rkcnn.run_folder import RESULT, checkpoint_path, find_begun_folders, find_checkpoints, tensors_of
@@ -63,8 +62,9 @@ def _read_begun(folder: Path) -> BegunRun | InputError:
     damaged: list[Path] = []
     for path in reversed(find_checkpoints(folder)):
         try:
-            facts = read_json(path, LONG)
-            _verify(path, facts)
+            facts = read_facts(path)
+            if not _has_tensors(path, facts["sha256"]):
+                raise ValueError("the checksum of its tensors differs")
             run, epochs, _ = read_progress(facts["identity"], facts["history"]["epochs"], facts["history"]["stretches"])
             return BegunRun(run, epochs, sum(epoch.seconds for epoch in epochs), tuple(damaged))
         except (OSError, ValueError, KeyError, TypeError):
@@ -73,17 +73,7 @@ def _read_begun(folder: Path) -> BegunRun | InputError:
     return InputError(f"no checkpoint in {folder} can be read; remove them to start anew")
 
 
-def _verify(path: Path, facts: dict[str, Any]) -> None:
-    """Raise ValueError if a checkpoint's description or tensors don't have the checksums that it holds."""
-    if "check" in facts:
-        content = json.dumps({name: value for name, value in facts.items() if name != "check"}, sort_keys=True)
-        if facts["check"] != hashlib.sha256(content.encode()).hexdigest():
-            raise ValueError("its checksum differs")
-    if "sha256" in facts and not _has_tensors(path, facts["sha256"]):
-        raise ValueError("the checksum of its tensors differs")
-
-
-def _has_tensors(path: Path, expected: object) -> bool:
+def _has_tensors(path: Path, expected: str) -> bool:
     """Whether the tensors of a checkpoint are there and have that checksum."""
     with open_file(tensors_of(path)) as file:
         return bool(hashlib.file_digest(file, "sha256").hexdigest() == expected)
@@ -112,6 +102,6 @@ def _has_checkpoint(folder: Path, epochs: int) -> bool:
     """Whether there is an undamaged checkpoint after so many epochs; results are often copied without them."""
     path = checkpoint_path(folder, epochs, 0)
     try:
-        return _has_tensors(path, read_json(path, LONG)["sha256"])
-    except (OSError, ValueError, KeyError):
+        return _has_tensors(path, read_facts(path)["sha256"])
+    except (OSError, ValueError, KeyError, TypeError):
         return False
