@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import cast
 
 from rkcnn.model.families import FAMILIES, LOOKS, Variant
-from rkcnn.solvers.methods import BUILT_IN, EMBEDDED, IMPLICIT, METHODS, SOLVERS
+from rkcnn.solvers.methods import BUILT_IN, EMBEDDED, IMPLICIT, METHOD_NAMES, TABLEAUS
 
 METHOD_FAMILIES = ("RKNN", "RKNet", "SONODE", "ANODE")
 
@@ -28,9 +28,9 @@ def forgotten() -> Iterator[None]:
         FAMILIES.update(families)
         LOOKS.clear()
         LOOKS.update(looks)
-        for name in set(SOLVERS) - BUILT_IN:
-            del METHODS[name]
-            for names in (SOLVERS, EMBEDDED, IMPLICIT):
+        for name in set(METHOD_NAMES) - BUILT_IN:
+            del TABLEAUS[name]
+            for names in (METHOD_NAMES, EMBEDDED, IMPLICIT):
                 names[:] = [each for each in names if each != name]
             for family in METHOD_FAMILIES:
                 variants_of(family).pop(name, None)

@@ -22,7 +22,7 @@ from rkcnn.model.families import FAMILIES, LOOKS
 from rkcnn.model.period import step_diagram
 from rkcnn.model.spec import parse
 from rkcnn.model.stage import Stage
-from rkcnn.solvers.methods import SOLVERS
+from rkcnn.solvers.methods import METHOD_NAMES
 
 EVERY = [
     f"{'-'.join(filter(None, (family.name, variant, '3' * family.staged)))}@k=4"
@@ -80,7 +80,7 @@ def increments(diagram: Diagram) -> list[list[float]]:
     return [[float(Fraction(weight)) for weight in column.reads.values() if weight] for column in last]
 
 
-@pytest.mark.parametrize("method", SOLVERS)
+@pytest.mark.parametrize("method", METHOD_NAMES)
 def test_the_weights_of_a_step_sum_to_one(method: str) -> None:
     family = "ODENet" if method in ("ab", "abm") else "RKNet"
     for weights in increments(step_diagram(parse(f"{family}-{method}@k=4"))):

@@ -20,7 +20,7 @@ from rkcnn.model.families import FAMILIES, LOOKS, OPTIONS, ORIGINALS, Family, op
 from rkcnn.model.network import Published
 from rkcnn.model.period import Period, load_class
 from rkcnn.model.spec import ModelSpec
-from rkcnn.solvers.methods import SOLVERS
+from rkcnn.solvers.methods import METHOD_NAMES
 from zoo import ZOO
 
 each = pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
@@ -95,14 +95,14 @@ def test_the_page_of_names_has_every_family_option_and_original() -> None:
     for family in FAMILIES.values():
         row = "".join(re.findall(rf"^[|] `{family.name}` [|].*$", page, re.MULTILINE))
         assert row, f"docs/names.md needs a row for {family.name} in its table of families"
-        named = [variant for variant in family.variants if variant and variant not in SOLVERS]
+        named = [variant for variant in family.variants if variant and variant not in METHOD_NAMES]
         assert all(f"`{variant}`" in row for variant in named)
     for name, option in OPTIONS.items():
         row = "".join(re.findall(rf"^[|] `{name}` [|].*$", page, re.MULTILINE))
         assert row, f"docs/names.md needs a row for {name} in its table of options"
         assert all(f"`{choice}`" in row for choice in option.choices)
         assert all(part in row for part in re.split(r"(?:, or|: )", option.about)), option.about
-    assert all(f"`{name}`" in page for name in (*SOLVERS, *ORIGINALS))
+    assert all(f"`{name}`" in page for name in (*METHOD_NAMES, *ORIGINALS))
 
 
 def test_reading_names_loads_no_torch() -> None:

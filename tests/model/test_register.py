@@ -22,7 +22,7 @@ from rkcnn.model.register import register
 from rkcnn.model.spec import ModelSpec, parse
 from rkcnn.model.steps.resnet import residual
 from rkcnn.record.source import is_current_code, source_hash, training_hash
-from rkcnn.solvers.methods import EMBEDDED, IMPLICIT, SOLVERS
+from rkcnn.solvers.methods import EMBEDDED, IMPLICIT, METHOD_NAMES
 from rkcnn.solvers.tableau import Tableau
 
 
@@ -155,7 +155,7 @@ def test_a_method_is_solved_evaluated_and_recorded(tmp_path: Path) -> None:
 def test_a_method_can_be_registered_again() -> None:
     register(PAIR)
     register(Tableau("heun_euler", 1, a=((1,),), b=(1,), c=(1,)))
-    assert (SOLVERS.count("heun_euler"), EMBEDDED.count("heun_euler"), IMPLICIT.count("heun_euler")) == (1, 0, 1)
+    assert (METHOD_NAMES.count("heun_euler"), EMBEDDED.count("heun_euler"), IMPLICIT.count("heun_euler")) == (1, 0, 1)
     assert parse("RKNet-heun_euler@k=4").tol == 0.5
 
 
@@ -179,7 +179,7 @@ def test_weights_of_a_method_that_is_not_registered_say_so(tmp_path: Path, monke
     ],
 )
 def test_a_name_that_no_network_can_have_is_refused(name: Any, message: str) -> None:
-    before = list(SOLVERS)
+    before = list(METHOD_NAMES)
     with pytest.raises(InputError, match=message):
         register(Tableau(name, 1, a=((0,),), b=(1,), c=(0,)))
-    assert before == SOLVERS
+    assert before == METHOD_NAMES

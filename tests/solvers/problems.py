@@ -9,7 +9,7 @@ from math import log2
 import torch
 from torch import Tensor
 
-from rkcnn.solvers.methods import EMBEDDED, METHODS
+from rkcnn.solvers.methods import EMBEDDED, TABLEAUS
 from rkcnn.solvers.solve import Solution, solve
 from rkcnn.solvers.solver_step import Field, SolverStep
 from rkcnn.solvers.tableau import Tableau
@@ -89,4 +89,4 @@ BOGACKI_SHAMPINE = Tableau(
 HEUN_EULER = Tableau("heun_euler", 2, ((0, 0), (1, 0)), (1 / 2, 1 / 2), (0, 1), embedded=(1, 0), embedded_order=1)
 _G = 1 - 0.5**0.5
 SDIRK2 = Tableau("sdirk2", 2, a=((_G, 0), (1 - _G, _G)), b=(1 - _G, _G), c=(_G, 1))
-TABLEAUS = [METHODS["rk4"], BOGACKI_SHAMPINE, HEUN_EULER, SDIRK2]
+OWN_TABLEAUS = [TABLEAUS["rk4"], BOGACKI_SHAMPINE, HEUN_EULER, SDIRK2]

@@ -13,11 +13,11 @@ from torchdiffeq import odeint
 
 from rkcnn.error import InputError
 from rkcnn.solvers.explicit import adaptive, explicit
-from rkcnn.solvers.methods import METHODS, dopri5, gauss1, radau3, rk4, rk4_38, tsit5
+from rkcnn.solvers.methods import TABLEAUS, dopri5, gauss1, radau3, rk4, rk4_38, tsit5
 from rkcnn.solvers.tableau import Tableau
 from solvers.problems import HEUN_EULER, Counted, exact, field, greatest, last
 
-EXPLICIT = [method for method in METHODS.values() if method.kind == "explicit"]
+EXPLICIT = [method for method in TABLEAUS.values() if method.kind == "explicit"]
 
 
 @pytest.mark.parametrize("steps", [1, 3, 10])

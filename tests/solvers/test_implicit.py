@@ -20,7 +20,7 @@ from torch import Tensor
 
 from rkcnn.error import InputError
 from rkcnn.solvers.implicit import MEMORY, fixed_point, implicit
-from rkcnn.solvers.methods import METHODS, gauss1, gauss2, gauss3, lobatto3c, radau3
+from rkcnn.solvers.methods import TABLEAUS, gauss1, gauss2, gauss3, lobatto3c, radau3
 from rkcnn.solvers.solver_step import Field, SolverStep
 from rkcnn.solvers.tableau import Tableau
 from solvers.problems import Counted, conv_field, exact, field, greatest, last
@@ -162,7 +162,7 @@ def test_on_meta_it_evaluates_once() -> None:
     assert found.iterations.tolist() == [1, 1]
 
 
-IMPLICIT = [method for method in METHODS.values() if method.kind != "explicit"]
+IMPLICIT = [method for method in TABLEAUS.values() if method.kind != "explicit"]
 
 
 def dense(weight: Tensor, bias: Tensor) -> Field:

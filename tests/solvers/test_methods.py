@@ -12,7 +12,7 @@ from scipy.integrate import solve_ivp
 
 from rkcnn.solvers.explicit import explicit
 from rkcnn.solvers.implicit import implicit
-from rkcnn.solvers.methods import METHODS, gauss2, radau3, rk4_38
+from rkcnn.solvers.methods import TABLEAUS, gauss2, radau3, rk4_38
 from rkcnn.solvers.tableau import Tableau
 from solvers.problems import exact, field, last, slopes
 
@@ -20,7 +20,7 @@ EXPLICIT = {"euler": (1, 1), "midpoint": (2, 2), "heun": (2, 2), "rk4": (4, 4), 
 PAIRS = {"dopri5": (7, 5), "tsit5": (7, 5)}
 GAUSS = {"gauss1": (1, 2), "gauss2": (2, 4), "gauss3": (3, 6)}
 OTHERS = {"radau2": (2, 3), "radau3": (3, 5), "lobatto3c": (3, 4)}
-named = pytest.mark.parametrize("method", list(METHODS.values()), ids=list(METHODS))
+named = pytest.mark.parametrize("method", list(TABLEAUS.values()), ids=list(TABLEAUS))
 
 
 def solution(method: Tableau, steps: int) -> torch.Tensor:
@@ -36,9 +36,9 @@ def measured_orders(method: Tableau) -> list[float]:
 
 
 def test_names_stages_and_orders() -> None:
-    found = {method.name: (method.stages, method.order) for method in METHODS.values()}
+    found = {method.name: (method.stages, method.order) for method in TABLEAUS.values()}
     assert found == EXPLICIT | PAIRS | GAUSS | OTHERS
-    assert list(found) == list(METHODS)
+    assert list(found) == list(TABLEAUS)
 
 
 def test_the_problem_is_solved_by_its_closed_form() -> None:
@@ -90,4 +90,4 @@ def test_quadrature_stability_function_and_stage_order(method: Tableau) -> None:
 def test_collocation_nodes_are_zeros_of_legendre_polynomials(name: str, nodes: list[float]) -> None:
     """Gauss: of P_s; Radau IIA: of P_s - P_(s-1), on [0, 1]."""
     zeros = (1 + np.polynomial.legendre.legroots(nodes)) / 2
-    assert METHODS[name].c == pytest.approx(sorted(zeros), abs=1e-14)
+    assert TABLEAUS[name].c == pytest.approx(sorted(zeros), abs=1e-14)

@@ -16,14 +16,14 @@ from torch import Tensor
 from torchdiffeq import odeint
 
 from rkcnn.error import InputError
-from rkcnn.solvers.methods import ADAMS, EMBEDDED, IMPLICIT, METHODS, SOLVERS
+from rkcnn.solvers.methods import ADAMS, EMBEDDED, IMPLICIT, METHOD_NAMES, TABLEAUS
 from rkcnn.solvers.solve import solve
 from rkcnn.solvers.tableau import Tableau
-from solvers.problems import TABLEAUS, by, exact, field, slopes
+from solvers.problems import OWN_TABLEAUS, by, exact, field, slopes
 
 PAGE = Path(__file__).parents[2] / "docs" / "solvers.md"
 TIMES = torch.tensor([0.0, 0.3, 0.4, 1.0], dtype=torch.float64)
-any_method = pytest.mark.parametrize("method", SOLVERS)
+any_method = pytest.mark.parametrize("method", METHOD_NAMES)
 
 
 @any_method
@@ -34,7 +34,7 @@ def test_the_solution_at_every_time(method: str, backwards: bool) -> None:
     assert found.converged
     assert torch.equal(found.ts, times)
     assert found.ys.shape == (4, 1, 2)
-    order = METHODS[method].order if method in METHODS else 4
+    order = TABLEAUS[method].order if method in TABLEAUS else 4
     assert float((found.ys[:, 0] - exact(times)).abs().max()) < max(10 * 0.06**order, 1e-7)  # h = 0.03
 
 
@@ -119,7 +119,7 @@ def test_a_linear_problem_is_solved_linearly(method: str, a: float, b: float) ->
     torch.testing.assert_close(a * found[0] + b * found[1], found[2], rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", [method for method in SOLVERS if method not in EMBEDDED])
+@pytest.mark.parametrize("method", [method for method in METHOD_NAMES if method not in EMBEDDED])
 def test_a_size_of_steps_is_as_good_as_a_number(method: str) -> None:
     y0 = torch.tensor([1.0, 0.5], dtype=torch.float64)
     by_size = solve(rotation, y0, [0.0, 0.3, 0.9], method, h=0.1)
@@ -253,7 +253,7 @@ def test_torch_func_works_through_explicit_steps() -> None:
     torch.testing.assert_close(ends, torch.exp(-rates), rtol=1e-5, atol=0)
 
 
-any_tableau = pytest.mark.parametrize("tableau", TABLEAUS, ids=lambda tableau: tableau.name)
+any_tableau = pytest.mark.parametrize("tableau", OWN_TABLEAUS, ids=lambda tableau: tableau.name)
 
 
 @any_tableau
@@ -277,5 +277,5 @@ def test_a_tableau_adapts_if_it_is_explicit_with_embedded_weights(tableau: Table
 
 def test_the_page_has_every_method_with_its_order() -> None:
     rows = re.findall(r"^\| `([^|]+)` \| ([0-9]+)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    orders = {**{name: method.order for name, method in METHODS.items()}, **dict.fromkeys(ADAMS, 4)}
+    orders = {**{name: method.order for name, method in TABLEAUS.items()}, **dict.fromkeys(ADAMS, 4)}
     assert {name: int(order) for name, order in rows} == orders

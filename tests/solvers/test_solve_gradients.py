@@ -9,12 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.error import InputError
-from rkcnn.solvers.methods import IMPLICIT, SOLVERS
+from rkcnn.solvers.methods import IMPLICIT, METHOD_NAMES
 from rkcnn.solvers.solve import solve
 from rkcnn.solvers.tableau import Tableau
-from solvers.problems import TABLEAUS, by
+from solvers.problems import OWN_TABLEAUS, by
 
-any_method = pytest.mark.parametrize("method", SOLVERS)
+any_method = pytest.mark.parametrize("method", METHOD_NAMES)
 
 
 class Pendulum(nn.Module):
@@ -48,7 +48,7 @@ def test_gradients_flow_to_y0_and_to_what_f_reads(method: str) -> None:
         torch.testing.assert_close(found, expected, rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("method", [method for method in SOLVERS if method not in IMPLICIT and method != "euler"])
+@pytest.mark.parametrize("method", [method for method in METHOD_NAMES if method not in IMPLICIT and method != "euler"])
 def test_gradients_by_the_adjoint(method: str) -> None:
     for found, expected in zip(gradients(method, adjoint=True), REFERENCE, strict=True):
         torch.testing.assert_close(found, expected, rtol=0, atol=0.02 if method in ("midpoint", "heun") else 1e-3)
@@ -156,7 +156,7 @@ def test_second_derivatives_that_would_be_wrong_are_refused(settings: dict[str, 
         torch.autograd.grad(end, y0, create_graph=True)
 
 
-@pytest.mark.parametrize("method", [method for method in SOLVERS if method not in IMPLICIT])
+@pytest.mark.parametrize("method", [method for method in METHOD_NAMES if method not in IMPLICIT])
 def test_second_derivatives_of_explicit_and_adams_methods(method: str) -> None:
     """y(1) = y0 / (1 + y0): its second derivative at 1 is -1/4."""
     y0 = torch.ones(1, dtype=torch.float64, requires_grad=True)
@@ -166,7 +166,7 @@ def test_second_derivatives_of_explicit_and_adams_methods(method: str) -> None:
     assert float(second) == pytest.approx(-0.25, abs=0.02 if method == "euler" else 1e-3)
 
 
-@pytest.mark.parametrize("tableau", TABLEAUS, ids=lambda tableau: tableau.name)
+@pytest.mark.parametrize("tableau", OWN_TABLEAUS, ids=lambda tableau: tableau.name)
 def test_gradients_of_a_tableau(tableau: Tableau) -> None:
     f, y0 = Pendulum(), torch.tensor([[1.0, 0.0], [0.5, 0.2]], dtype=torch.float64).requires_grad_()
     found = solve(f, y0, [0.0, 0.5, 2.0], tableau, 1e-9, steps=100).ys[1:].square().sum()

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rkcnn.error import InputError
-from rkcnn.solvers.methods import METHODS, dopri5, euler, gauss3, heun, rk4, tsit5
+from rkcnn.solvers.methods import TABLEAUS, dopri5, euler, gauss3, heun, rk4, tsit5
 from rkcnn.solvers.tableau import Tableau, Tree, density, elementary_weights, order_defect, rooted_trees, size
 
 COUNTS = (1, 1, 2, 4, 9, 20, 48)
@@ -53,7 +53,7 @@ def test_elementary_weights_of_tall_and_bushy_trees() -> None:
     assert order_defect(a, (0.0, 1.0), 2) == pytest.approx(0.25)  # b c = 3/4, not 1/2
 
 
-methods = st.sampled_from(list(METHODS.values()))
+methods = st.sampled_from(list(TABLEAUS.values()))
 shifts = st.floats(1e-6, 1e3, exclude_min=True).flatmap(lambda size: st.sampled_from([size, -size]))
 
 
@@ -92,7 +92,7 @@ def test_accepts_its_order_and_every_lower_one(method: Tableau) -> None:
         dataclasses.replace(method, order=order)
 
 
-@pytest.mark.parametrize("method", list(METHODS.values()), ids=list(METHODS))
+@pytest.mark.parametrize("method", list(TABLEAUS.values()), ids=list(TABLEAUS))
 def test_refuses_the_next_order(method: Tableau) -> None:
     with pytest.raises(InputError, match="order condition fails"):
         dataclasses.replace(method, order=method.order + 1)
@@ -143,17 +143,17 @@ def test_bad_sizes_and_numbers_are_one_sentence(change: dict[str, Any], message:
 
 
 def test_kinds() -> None:
-    kinds = {name: method.kind for name, method in METHODS.items()}
+    kinds = {name: method.kind for name, method in TABLEAUS.items()}
     implicit = {"gauss2", "gauss3", "radau2", "radau3", "lobatto3c"}
     assert {name for name, kind in kinds.items() if kind == "fully implicit"} == implicit
     assert {name for name, kind in kinds.items() if kind == "diagonally implicit"} == {"gauss1"}
 
 
 def test_last_stage() -> None:
-    assert {n for n, m in METHODS.items() if m.stiffly_accurate} == {
+    assert {n for n, m in TABLEAUS.items() if m.stiffly_accurate} == {
         *("dopri5", "tsit5", "radau2", "radau3", "lobatto3c")
     }
-    assert {n for n, m in METHODS.items() if m.first_same_as_last} == {"dopri5", "tsit5"}
+    assert {n for n, m in TABLEAUS.items() if m.first_same_as_last} == {"dopri5", "tsit5"}
     trapezium = Tableau("trapezium", 2, a=((0.0, 0.0), (0.5, 0.5)), b=(0.5, 0.5), c=(0.0, 1.0))
     assert trapezium.first_same_as_last
     assert trapezium.kind == "diagonally implicit"
@@ -179,7 +179,7 @@ def test_coefficients_may_be_any_numbers() -> None:
 
 
 def test_adapts() -> None:
-    assert {name for name, method in METHODS.items() if method.adapts} == {"dopri5", "tsit5"}
+    assert {name for name, method in TABLEAUS.items() if method.adapts} == {"dopri5", "tsit5"}
     assert not dataclasses.replace(heun, embedded=heun.b, embedded_order=2).adapts  # its estimate would be zero
 
 

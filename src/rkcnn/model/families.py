@@ -25,7 +25,7 @@ from rkcnn.model.drawing import (  # fmt: skip
     Look,
     choose_looks,
 )
-from rkcnn.solvers.methods import ADAMS, ADAMS_STARTERS, EMBEDDED, IMPLICIT, METHODS, SOLVERS
+from rkcnn.solvers.methods import ADAMS, ADAMS_STARTERS, EMBEDDED, IMPLICIT, METHOD_NAMES, TABLEAUS
 
 Value = int | float | bool | str | None
 Defaults = Mapping[str, Value | tuple[Value, Value]]
@@ -115,8 +115,8 @@ def _augment(variant: Variant) -> Variant:
     return replace(variant, options={**variant.options, "p": 1})
 
 
-_ANY_SOLVER = {"": _solved_by("rk4_38"), **{name: _solved_by(name) for name in SOLVERS}}
-_RUNGE_KUTTA = {name: _ANY_SOLVER[name] for name in METHODS}
+_ANY_SOLVER = {"": _solved_by("rk4_38"), **{name: _solved_by(name) for name in METHOD_NAMES}}
+_RUNGE_KUTTA = {name: _ANY_SOLVER[name] for name in TABLEAUS}
 _ADAMS = {name: _ANY_SOLVER[name] for name in ADAMS}
 _AUGMENTED = {name: _augment(each) for name, each in _ANY_SOLVER.items()}
 _SECOND_ORDER_EULER = replace(

@@ -14,7 +14,7 @@ from rkcnn.model.period import PaperSolveCost
 from rkcnn.model.spec import ModelSpec
 from rkcnn.solvers.adjoint import adjoint
 from rkcnn.solvers.implicit import implicit
-from rkcnn.solvers.methods import ADAMS, IMPLICIT, METHODS
+from rkcnn.solvers.methods import ADAMS, IMPLICIT, TABLEAUS
 from rkcnn.solvers.solve import take_steps
 from rkcnn.solvers.solver_step import LOCAL, BatchReducer, Field, SolverStep, at_least_float32
 
@@ -57,7 +57,7 @@ class Solver:
         """The fewest evaluations of f that any image can take; a test compares it with what runs on meta."""
         if self.method in ADAMS:
             return 2 * 4 + (self.steps - 2) * (1 if self.tol is None else 2)
-        tableau = METHODS[self.method]
+        tableau = TABLEAUS[self.method]
         if tableau.kind != "explicit":
             return self.steps * (1 + tableau.stages)
         if self.tol is not None:
@@ -99,7 +99,7 @@ class Solver:
             yield from implicit(
                 Frozen(f),
                 y,
-                METHODS[self.method],
+                TABLEAUS[self.method],
                 parameters,
                 self.steps,
                 self.tol,

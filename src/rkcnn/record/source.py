@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from rkcnn.error import InputError
 from rkcnn.model.families import FAMILIES
-from rkcnn.solvers.methods import BUILT_IN, METHODS
+from rkcnn.solvers.methods import BUILT_IN, TABLEAUS
 
 PACKAGE = Path(__file__).parents[1]
 ROOMS = ("solvers", "model", "data", "fit", "evaluation", "run")  # those that can change a number
@@ -114,7 +114,7 @@ def training_hash(network: str) -> str:
         hashes.append(class_hash(family.period))
     variant = family.variants.get("".join(rest[:1])) if family else None
     if variant is not None and variant.solver is not None and variant.solver not in BUILT_IN:
-        hashes.append(hashlib.sha256(repr(METHODS[variant.solver]).encode()).hexdigest()[:16])
+        hashes.append(hashlib.sha256(repr(TABLEAUS[variant.solver]).encode()).hexdigest()[:16])
     return "+".join(hashes)
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.error import InputError, did_you_mean, shorten
-from rkcnn.solvers.methods import METHODS, SOLVERS
+from rkcnn.solvers.methods import METHOD_NAMES, TABLEAUS
 from rkcnn.solvers.tableau import Tableau
 
 PRECISIONS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -23,10 +23,12 @@ def read_method(method: object) -> Tableau | None:
     """Return the tableau of a method, given by its name or as a tableau; None for the Adams methods."""
     if isinstance(method, Tableau):
         return method
-    if not isinstance(method, str) or method not in SOLVERS:
-        hint = did_you_mean(method, SOLVERS) if isinstance(method, str) else ""
-        raise InputError(f"no method {_show(method)}{hint}; methods are {', '.join(SOLVERS)}, or a Tableau of your own")
-    return METHODS.get(method)
+    if not isinstance(method, str) or method not in METHOD_NAMES:
+        hint = did_you_mean(method, METHOD_NAMES) if isinstance(method, str) else ""
+        raise InputError(
+            f"no method {_show(method)}{hint}; methods are {', '.join(METHOD_NAMES)}, or a Tableau of your own"
+        )
+    return TABLEAUS.get(method)
 
 
 def check_state(y0: object) -> None:

@@ -125,20 +125,20 @@ lobatto3c = Tableau(
     c=(0.0, 1 / 2, 1.0),
 )
 
-METHODS: dict[str, Tableau] = {}
+TABLEAUS: dict[str, Tableau] = {}
 EMBEDDED: list[str] = []  # methods that can choose their steps by a tolerance
 IMPLICIT: list[str] = []
 ADAMS = ("ab", "abm")
-SOLVERS: list[str] = []  # all methods
+METHOD_NAMES: list[str] = []  # all methods
 
 
 def add_method(method: Tableau) -> None:
     """Make a Runge–Kutta method known by its name, or replace the one of that name."""
-    for names in (EMBEDDED, IMPLICIT, SOLVERS):
+    for names in (EMBEDDED, IMPLICIT, METHOD_NAMES):
         if method.name in names:
             names.remove(method.name)
-    METHODS[method.name] = method
-    SOLVERS.append(method.name)
+    TABLEAUS[method.name] = method
+    METHOD_NAMES.append(method.name)
     if method.embedded is not None:
         EMBEDDED.append(method.name)
     if method.kind != "explicit":
@@ -147,8 +147,8 @@ def add_method(method: Tableau) -> None:
 
 for _method in (euler, midpoint, heun, rk4, rk4_38, dopri5, tsit5, gauss1, gauss2, gauss3, radau2, radau3, lobatto3c):
     add_method(_method)
-SOLVERS.extend(ADAMS)
-BUILT_IN = frozenset(SOLVERS)
+METHOD_NAMES.extend(ADAMS)
+BUILT_IN = frozenset(METHOD_NAMES)
 
 BASHFORTH = {3: (23 / 12, -16 / 12, 5 / 12), 4: (55 / 24, -59 / 24, 37 / 24, -9 / 24)}
 """Adams–Bashforth: the weights of the slopes, newest first, by the number of slopes."""

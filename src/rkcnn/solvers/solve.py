@@ -27,7 +27,7 @@ from rkcnn.solvers.arguments import (
 )
 from rkcnn.solvers.explicit import adaptive, explicit
 from rkcnn.solvers.implicit import implicit
-from rkcnn.solvers.methods import ADAMS, METHODS
+from rkcnn.solvers.methods import ADAMS, TABLEAUS
 from rkcnn.solvers.solver_step import BatchReducer, Field, SolverStep, Time, at_least_float32
 from rkcnn.solvers.tableau import Tableau
 
@@ -142,8 +142,8 @@ def take_steps(
     if method in ADAMS:
         return adams(f, y, steps, tol, per_image, start, end, reducer)
     if tol is not None:
-        return adaptive(f, y, METHODS[method], tol, max_evaluations, per_image, start, end, reducer)
-    return explicit(f, y, METHODS[method], steps, start, end)
+        return adaptive(f, y, TABLEAUS[method], tol, max_evaluations, per_image, start, end, reducer)
+    return explicit(f, y, TABLEAUS[method], steps, start, end)
 
 
 @dataclass

@@ -20,7 +20,7 @@ from rkcnn.evaluation.corruption import CORRUPTIONS, GRADES, corrupt
 from rkcnn.evaluation.metrics import Metrics, Predictor, measure
 from rkcnn.model.fused import FusedNetwork
 from rkcnn.run.device import pick_device
-from rkcnn.solvers.methods import SOLVERS
+from rkcnn.solvers.methods import METHOD_NAMES
 from rkcnn.use.held_out import label_arrays, load_other_images, load_tested_images
 from rkcnn.use.images import Labelled
 from rkcnn.use.load import Classifier, load
@@ -190,7 +190,7 @@ def read_choice(text: str) -> SolverChoice:
     for item in text.split(","):
         name, equals, value = (part.strip() for part in item.partition("="))
         if name not in _NAMES or not equals or not value or name in values:
-            hint = f" (did you mean method={name}?)" if item.strip() in SOLVERS else did_you_mean(name, _NAMES)
+            hint = f" (did you mean method={name}?)" if item.strip() in METHOD_NAMES else did_you_mean(name, _NAMES)
             raise InputError(
                 f"{item.strip()!r} given{hint}; give a method with its steps or tolerance, as in "
                 "`with=method=dopri5,tol=1e-3` or `with=method=euler,steps=8`"

@@ -14,7 +14,7 @@ from rkcnn.error import InputError, did_you_mean
 from rkcnn.model.network import Network
 from rkcnn.model.solver import Solver
 from rkcnn.model.steps.ode import OdePeriod
-from rkcnn.solvers.methods import ADAMS, ADAMS_STARTERS, EMBEDDED, IMPLICIT, SOLVERS
+from rkcnn.solvers.methods import ADAMS, ADAMS_STARTERS, EMBEDDED, IMPLICIT, METHOD_NAMES
 from rkcnn.solvers.solver_step import SolverStep
 
 DEFAULT_TOL = 1e-3
@@ -34,10 +34,9 @@ class SolverChoice:
     tol: float | None = None
 
     def __post_init__(self) -> None:
-        if self.method is not None and not (isinstance(self.method, str) and self.method in SOLVERS):
-            raise InputError(
-                f"no method {self.method!r}{did_you_mean(str(self.method), SOLVERS)}; methods are {', '.join(SOLVERS)}"
-            )
+        if self.method is not None and not (isinstance(self.method, str) and self.method in METHOD_NAMES):
+            hint = did_you_mean(str(self.method), METHOD_NAMES)
+            raise InputError(f"no method {self.method!r}{hint}; methods are {', '.join(METHOD_NAMES)}")
         if self.steps is not None and not (_is_number(self.steps, Integral) and 1 <= self.steps <= MOST_STEPS):
             raise InputError(f"steps={self.steps!r} given; give a whole number from 1 to {MOST_STEPS}")
         if self.tol is not None and not (_is_number(self.tol, Real) and 0 < self.tol < float("inf")):

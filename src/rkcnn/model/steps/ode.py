@@ -14,7 +14,7 @@ from rkcnn.model.layers import Conv, Layers, has_autocast, trains_fused
 from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.solver import Solver
 from rkcnn.model.spec import ModelSpec
-from rkcnn.solvers.methods import ADAMS, BASHFORTH, METHODS, MOULTON
+from rkcnn.solvers.methods import ADAMS, BASHFORTH, MOULTON, TABLEAUS
 from rkcnn.solvers.solver_step import HALF, SolverStats, Time
 
 
@@ -108,7 +108,7 @@ class OdePeriod(Period):
         if spec.solver in ADAMS:
             _draw_adams(diagram, corrects=spec.solver == "abm")
             return
-        tableau = METHODS[spec.solver or ""]
+        tableau = TABLEAUS[spec.solver or ""]
         z = [f"z{i + 1}" for i in range(tableau.stages)]
         for i, (row, node) in enumerate(zip(tableau.a, tableau.c, strict=True)):
             time = "t" if node == 0 else "t+h" if node == 1 else f"t+{fraction(node)}h"
