@@ -19,10 +19,9 @@ from torch import Tensor, nn
 from rkcnn.error import InputError, how_to_install
 from rkcnn.json_file import parse_json
 from rkcnn.model.create import initialise
-from rkcnn.model.families import find_original
 from rkcnn.model.network import Network
 from rkcnn.model.period import Period
-from rkcnn.model.spec import parse
+from rkcnn.model.spec import ModelSpec, spec_of
 from rkcnn.record.tables import list_identifiers
 from rkcnn.use.hub import configure_timm
 from rkcnn.use.pretrained.catalogue import read_catalogue
@@ -57,7 +56,7 @@ class TimmNetwork(Network):
         drop_rate: float = 0.0,
         global_pool: str = "avg",
     ) -> None:
-        super().__init__(parse(_full_name(network)), max(num_classes, 1), in_chans)
+        super().__init__(_spec(network), max(num_classes, 1), in_chans)
         initialise(self)
         self.drop_rate = drop_rate
         self.unread = len(self.periods) - len(self.readouts)  # periods that the classifier doesn't read
@@ -110,7 +109,7 @@ class TimmNetwork(Network):
             raise InputError(f"output_fmt={output_fmt!r} given; it is 'NCHW'")
         taken = _take(len(self.periods), indices)
         last = max(taken) + 1 if stop_early and intermediates_only else len(self.periods)
-        maps = self._maps(x, last)
+        maps = self.read_periods(x, last)
         read = self._activate(maps) if norm else maps
         intermediates = [read[i] for i in taken]
         return intermediates if intermediates_only else (self._join(maps), intermediates)
@@ -132,7 +131,7 @@ class TimmNetwork(Network):
 
         A classifier that reads several periods has them side by side, each averaged down to that size.
         """
-        return self._join(self._maps(x, len(self.periods)))
+        return self._join(self.read_periods(x))
 
     def forward_head(self, x: Tensor, pre_logits: bool = False) -> Tensor:
         """Average the map, and classify it unless `pre_logits` asks for the average."""
@@ -156,17 +155,6 @@ class TimmNetwork(Network):
         """Raise InputError if it is wanted: it is not offered."""
         if enable:
             raise InputError("gradient checkpointing given; the networks of rkcnn don't offer it")
-
-    def _maps(self, images: Tensor, last: int) -> list[Tensor]:
-        """Return what is read out of each of the first `last` periods."""
-        y = self._preprocess(images)
-        maps = []
-        for i, period in enumerate(self.periods[:last]):
-            onward, out = period(y)
-            maps.append(out)
-            if i < len(self.transitions):
-                y = self.transitions[i](onward)
-        return maps
 
     def _activate(self, maps: list[Tensor]) -> list[Tensor]:
         """Return the maps through the norms and ReLU of the classifier, where it reads them."""
@@ -204,17 +192,17 @@ def _take(count: int, indices: int | Sequence[int] | None) -> list[int]:
     return taken
 
 
-def _full_name(network: str) -> str:
-    """Return a name with @; raises InputError for an original that has no periods."""
-    original = find_original(network)
-    if original is not None and original.network:
+def _spec(network: str) -> ModelSpec:
+    """Return the configuration of a network; raises InputError for an original that has no periods."""
+    spec = spec_of(network)
+    if spec is None:
         raise InputError(f"{network} is a published original without periods; build it with rkcnn.create_model")
-    return original.same_as if original else network
+    return spec
 
 
 def list_configurations(identifier: str, network: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield timm's configurations of a network: one for each of its pretrained weights, as IDENTIFIER.SET, or one."""
-    spec = parse(_full_name(network))
+    spec = _spec(network)
     weights = [each for each in read_catalogue() if identifier != "rkcnn" and each.network == network]
     if not weights:
         yield identifier, {"url": "", **configure_timm(spec, UNTRAINED), "label_names": None, "license": "mit"}
@@ -232,7 +220,7 @@ def _entry_point(identifier: str, default: str) -> Callable[..., nn.Module]:
         pretrained_cfg_overlay: dict[str, Any] | None = None,
         **options: Any,
     ) -> nn.Module:
-        spec = parse(_full_name(network))
+        spec = _spec(network)
         stem = configure_timm(spec, UNTRAINED)["first_conv"]
         return build_model_with_cfg(
             TimmNetwork,
@@ -251,7 +239,7 @@ def _entry_point(identifier: str, default: str) -> Callable[..., nn.Module]:
 NETWORKS = {
     identifier: name
     for identifier, name in {"rkcnn": DEFAULT, **list_identifiers()}.items()
-    if not getattr(find_original(name), "network", "")
+    if spec_of(name) is not None
 }
 """What is registered: timm's name to ours. `rkcnn` takes any other name as `network=...`."""
 default_cfgs = generate_default_cfgs(  # timm looks for it here

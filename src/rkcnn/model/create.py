@@ -12,7 +12,7 @@ from rkcnn.model.layers import Conv
 from rkcnn.model.limits import limited_parameters
 from rkcnn.model.network import Network, Published
 from rkcnn.model.period import load_class
-from rkcnn.model.spec import parse
+from rkcnn.model.spec import parse, spec_of
 
 INITS = ("paper", "torch", "he")
 LARGEST = 1_000_000  # classes, and channels of an image
@@ -20,13 +20,11 @@ LARGEST = 1_000_000  # classes, and channels of an image
 
 def usual_channels(name: str) -> int:
     """Return 1 for a network of one period, whose images are those of MNIST, and 3 for others and for wrong names."""
-    original = find_original(name)
-    if original is not None and original.network:
-        return 3
     try:
-        return 1 if parse(original.same_as if original else name).periods == 1 else 3
+        spec = spec_of(name)
     except InputError:
         return 3  # whoever builds it says what is wrong
+    return 1 if spec is not None and spec.periods == 1 else 3
 
 
 def create_model(

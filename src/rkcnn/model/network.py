@@ -105,15 +105,19 @@ class Network(Inferring):
         return 4 * last + 2 if self.spec.stem == "odenet" else last
 
     def forward(self, images: Tensor) -> Tensor:
+        last = self.read_periods(images)[-len(self.readouts) :]
+        return self.classifier(torch.cat([readout(out) for readout, out in zip(self.readouts, last, strict=True)], 1))
+
+    def read_periods(self, images: Tensor, count: int | None = None) -> list[Tensor]:
+        """Return what a classifier can read of each period, or of the first `count` alone; the rest is not computed."""
         y = self._preprocess(images)
-        read = []
-        for i, period in enumerate(self.periods):
+        found: list[Tensor] = []
+        for i, period in enumerate(self.periods[:count]):
             onward, out = period(y)
-            read.append(out)
+            found.append(out)
             if i < len(self.transitions):
                 y = self.transitions[i](onward)
-        last = read[-len(self.readouts) :]
-        return self.classifier(torch.cat([readout(out) for readout, out in zip(self.readouts, last, strict=True)], 1))
+        return found
 
     @torch.no_grad()
     def trajectory(self, images: Tensor) -> list[Trajectory]:
@@ -221,14 +225,4 @@ def period_features(network: nn.Module, images: Tensor) -> list[Tensor]:
             _check(network, images)
             return [network.features(images)]
         assert isinstance(network, Network)
-        found: list[Tensor] = []
-        hooks = [
-            period.register_forward_hook(lambda period, inputs, outputs: found.append(outputs[1]))
-            for period in network.periods
-        ]
-        try:
-            network(images)
-        finally:
-            for hook in hooks:
-                hook.remove()
-        return found
+        return network.read_periods(images)

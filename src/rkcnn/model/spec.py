@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rkcnn.error import InputError, did_you_mean
-from rkcnn.model.families import FAMILIES, LIMITS, OPTIONS, Family, Variant, options_of
+from rkcnn.model.families import FAMILIES, LIMITS, OPTIONS, Family, Variant, find_original, options_of
 from rkcnn.solvers.methods import EMBEDDED
 
 Numbers = tuple[int, ...]
@@ -183,6 +183,14 @@ def norms_of(spec: ModelSpec, norm: str | None = None) -> tuple[str, str]:
     if norm in ("bn", "gn"):
         return norm, norm
     return ("bn", "bn") if spec.periods > 1 else ("gn", FAMILIES[spec.family].norm)
+
+
+def spec_of(name: str) -> ModelSpec | None:
+    """Return the configuration of a network, or None for a published original, which is not made of periods."""
+    original = find_original(name)
+    if original is None:
+        return parse(name)
+    return parse(original.same_as) if original.same_as else None
 
 
 def parse(name: str) -> ModelSpec:

@@ -10,10 +10,10 @@ from pathlib import Path
 from rkcnn.disk import write_output
 from rkcnn.error import InputError
 from rkcnn.model.drawing import Diagram
-from rkcnn.model.families import ORIGINALS, find_original
+from rkcnn.model.families import ORIGINALS
 from rkcnn.model.limits import check_evaluations
 from rkcnn.model.period import step_diagram
-from rkcnn.model.spec import parse
+from rkcnn.model.spec import spec_of
 
 LANE, LEFT, TOP, BOX, GAP = 44, 70, 92, 62, 14
 # Okabe & Ito's colours that read on white, also for the colour-blind; y is black.
@@ -140,13 +140,12 @@ def draw(name: str) -> Drawing:
     """
     if not isinstance(name, str):
         raise InputError(f"a name of type {type(name).__name__} given; a network's is text, as in 'RKCNN-I-3@k=32'")
-    original = find_original(name)
-    if original is not None and not original.same_as:
+    spec = spec_of(name)
+    if spec is None:
         drawn = ", ".join(known.name for known in ORIGINALS.values() if known.same_as)
         raise InputError(
             f"can't draw {name}: it is not made of periods and time-steps, as {drawn} and all names with @ are, "
             "for example RKCNN-I-3@k=32"
         )
-    spec = parse(original.same_as if original else name)
     check_evaluations(spec)
     return Drawing(str(spec), to_svg(step_diagram(spec)))

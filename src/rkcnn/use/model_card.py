@@ -14,7 +14,7 @@ from rkcnn.evaluation.binomial import wilson
 from rkcnn.evaluation.weights import NetworkDescription
 from rkcnn.model.families import FAMILIES, ORIGINALS
 from rkcnn.model.period import load_class
-from rkcnn.model.spec import ModelSpec, parse
+from rkcnn.model.spec import ModelSpec, spec_of
 from rkcnn.record.result import Result
 from rkcnn.run.settings import INIT_FROM
 from rkcnn.use.progress import percent
@@ -123,11 +123,10 @@ def _front_matter(description: NetworkDescription, result: Result | None, licenc
 
 def _describe_network(name: str) -> str:
     """Return what kind of network this is, with the equation of its time-step."""
-    original = ORIGINALS.get(name)
-    if original is not None and original.network:
-        about = inspect.getdoc(load_class(original.network)) or ""
+    spec = spec_of(name)
+    if spec is None:
+        about = inspect.getdoc(load_class(ORIGINALS[name].network)) or ""
         return f"{name} is a network as its own authors published it. {about}\n"
-    spec = parse(original.same_as if original else name)
     family = FAMILIES[spec.family]
     foreign = (
         "" if isinstance(family.period, str) else " It is not part of rkcnn: register its class before you load it."
