@@ -168,7 +168,7 @@ def pretend_gpu(run: Trainer, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, function in functions.items():
         monkeypatch.setitem(sys.modules, f"rkcnn.model.fast.{name}", SimpleNamespace(**{function: print}))
     run.device = torch.device("cuda")
-    monkeypatch.setattr("rkcnn.model.fast.choose._why_not_here", lambda device: "")
+    monkeypatch.setattr("rkcnn.model.fast.choose._why_not_on", lambda device: "")
     monkeypatch.setattr("rkcnn.fit.engine.Graph", lambda trainer, note, kind: SimpleNamespace(note=note, kind=kind))
     monkeypatch.setattr(torch.cuda, "Stream", lambda device: None)
 

@@ -263,4 +263,4 @@ def _images_before(job: Job, step: int) -> int:
 def _images_of_epoch(job: Job) -> int:
     """Return how many images an epoch has; its last batch may be smaller than the others."""
     last = job.trainer.steps - 1
-    return last * job.run.recipe.batch + job.trainer.batches.whole(last)
+    return last * job.run.recipe.batch + job.trainer.batches.count_images(last)

@@ -108,13 +108,13 @@ class Batches:
         share = self._share(step)
         return order[share], choices[share]
 
-    def whole(self, step: int) -> int:
+    def count_images(self, step: int) -> int:
         """Return how many images all ranks together get at this step."""
         return min(self.size, len(self.images) - step * self.size)
 
     def _share(self, step: int) -> slice:
         """Return the positions in the epoch that are this rank's at this step."""
-        start, whole = step * self.size, self.whole(step)
+        start, whole = step * self.size, self.count_images(step)
         return slice(start + whole * self.rank // self.world, start + whole * (self.rank + 1) // self.world)
 
     def _begin(self, epoch: int) -> tuple[int, Tensor, Tensor]:

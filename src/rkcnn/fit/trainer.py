@@ -97,7 +97,7 @@ class Trainer:
             world=self.ranks.world,
             device=device,
         )
-        self.ranks.check_share(self.batches.whole(self.steps - 1))
+        self.ranks.check_share(self.batches.count_images(self.steps - 1))
         self.trained = dict(self.network.named_parameters())  # by name; with `head_only` the classifier's alone
         if recipe.head_only:
             self.trained = _freeze_all_but_classifier(self.network)
@@ -184,7 +184,7 @@ class Trainer:
     def learn(self, indices: Tensor, choices: Tensor) -> None:
         """Take one step on the images, augmented by `choices`: the only code that trains, whatever engine runs it."""
         losses, facts = self.loss(indices, choices)
-        whole = len(indices) if self.ranks.world == 1 else self.batches.whole(self.step)
+        whole = len(indices) if self.ranks.world == 1 else self.batches.count_images(self.step)
         for parameter in self.network.parameters():
             parameter.grad = None
         (losses * (self.ranks.world / whole)).backward()

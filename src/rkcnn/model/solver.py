@@ -91,8 +91,18 @@ class Solver:
         parameters = tuple(f.parameters())
 
         def integrate(f: Field, y: Tensor, start: float, end: float) -> Iterator[SolverStep]:
-            how = (self.method, self.steps, self.tol, start, end, per_image, reducer, MAX_EVALUATIONS)
-            return take_steps(f, y, *how)
+            return take_steps(
+                f,
+                y,
+                self.method,
+                self.steps,
+                self.tol,
+                start=start,
+                end=end,
+                per_image=per_image,
+                reducer=reducer,
+                max_evaluations=MAX_EVALUATIONS,
+            )
 
         if self.method in IMPLICIT:
             assert self.tol is not None

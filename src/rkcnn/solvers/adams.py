@@ -14,7 +14,7 @@ from torch import Tensor
 from rkcnn.error import InputError
 from rkcnn.solvers.explicit import combine, slopes_of
 from rkcnn.solvers.methods import ADAMS_STARTERS, BASHFORTH, MOULTON, rk4_38
-from rkcnn.solvers.solver_step import LOCAL, BatchReducer, Field, SolverStep, align, at_least_float32
+from rkcnn.solvers.solver_step import LOCAL, BatchReducer, Field, SolverStep, align, at_least_float32, judge_by
 
 MAX_ITERATIONS = 4  # of the corrector in a network: "the maximum number of iterations is four" (the paper, section 4.1)
 
@@ -59,8 +59,9 @@ def adams(
             weights, slopes = BASHFORTH[len(history)], history
         change = combine(torch.zeros_like(y), h, weights, slopes)
         if n >= ADAMS_STARTERS and tol is not None:
-            judge = tol, max_iterations, per_image, reducer
-            change, iterations, residual, settled = _correct(f, t + h, y, h, change, history, *judge)
+            change, iterations, residual, settled = _correct(
+                f, t + h, y, h, change, history, tol, max_iterations, per_image, reducer
+            )
             converged = settled & converged
         evaluations = step.evaluations + (rk4_38.stages if n < ADAMS_STARTERS else 1) + iterations
         y = y + change
@@ -82,7 +83,7 @@ def _correct(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Correct by AM4 with functional iteration; return the change, iterations, last residual and convergence."""
     rest = combine(torch.zeros_like(y), h, MOULTON[1:], history)
-    groups, group_reducer = (y.shape[0], LOCAL) if per_image else (1, reducer)
+    groups, group_reducer = judge_by(y.shape[0], per_image, reducer)
     if y.is_meta:  # counting costs: the fewest iterations that any data can take
         ones = torch.ones(groups, dtype=torch.long)
         return combine(rest, h, MOULTON[:1], [f(t, y + change)]), ones, torch.zeros(groups), ones.bool()

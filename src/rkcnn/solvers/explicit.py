@@ -8,7 +8,17 @@ import torch
 from torch import Tensor
 
 from rkcnn.error import InputError
-from rkcnn.solvers.solver_step import LOCAL, BatchReducer, Field, SolverStep, Time, align, at_least_float32, step_size
+from rkcnn.solvers.solver_step import (
+    LOCAL,
+    BatchReducer,
+    Field,
+    SolverStep,
+    Time,
+    align,
+    at_least_float32,
+    judge_by,
+    step_size,
+)
 from rkcnn.solvers.tableau import Tableau
 
 
@@ -83,7 +93,7 @@ def adaptive(
             f"max_evaluations={max_evaluations} given; {tableau.name} needs {tableau.stages + 1} to try one step"
         )
     y = at_least_float32(y)
-    groups, group_reducer = (y.shape[0], LOCAL) if per_image else (1, reducer)
+    groups, group_reducer = judge_by(y.shape[0], per_image, reducer)
     order = min(tableau.order, tableau.embedded_order)
     difference = [b - e for b, e in zip(tableau.b, tableau.embedded, strict=True)]
     t = torch.full((groups,), start, dtype=clock or y.dtype, device=y.device)

@@ -23,6 +23,7 @@ from rkcnn.solvers.solver_step import (
     align,
     at_least_float32,
     first_derivative_of_solve,
+    judge_by,
     pull_back,
     step_size,
 )
@@ -59,7 +60,7 @@ def fixed_point(
     has one that converges. Memory: 2 x MEMORY copies of x.
     """
     shape = x.transpose(0, 1).shape
-    groups, group_reducer = (shape[0], LOCAL) if per_image else (1, reducer)
+    groups, group_reducer = judge_by(shape[0], per_image, reducer)
     if x.is_meta:  # counting costs: the fewest iterations that any data can take
         ones = torch.ones(groups, dtype=torch.long)
         return FixedPoint(g(x), ones, torch.zeros(groups), ones.bool())
@@ -263,8 +264,9 @@ def implicit(
     step = SolverStep(start, y, (), evaluations=0)
     for n in range(steps):
         backward = BackwardStats()
-        how = (tol, max_iterations, per_image, backward, reducer, nan_if_unconverged)
-        system = System(f, start + n * h, h, tableau, *how)
+        system = System(
+            f, start + n * h, h, tableau, tol, max_iterations, per_image, backward, reducer, nan_if_unconverged
+        )
         stages, iterations, residual, converged = _Stages.apply(system, y, *parameters)
         if at_solution is not None:
             with torch.no_grad():

@@ -132,6 +132,7 @@ def take_steps(
     method: str,
     steps: int,
     tol: float | None,
+    *,
     start: float,
     end: float,
     per_image: bool,
@@ -173,16 +174,27 @@ class _Stepper:
             def shifted(t: Time, y: Tensor) -> Tensor:  # the time since the start has more digits than the time itself
                 return f(start + t, y)
 
-            how = (self.tableau, self.tol, self.max_evaluations)
-            return adaptive(shifted, y, *how, end=end - start, clock=torch.float64)
+            return adaptive(
+                shifted, y, self.tableau, self.tol, self.max_evaluations, end=end - start, clock=torch.float64
+            )
         steps = count_steps(*self.equal, start, end)
         if self.tableau is None:
             tol = None if self.name == "ab" else self.tol
             return adams(f, y, steps, tol, start=start, end=end, max_iterations=self.max_iterations)
         if self.tableau.kind == "explicit":
             return explicit(f, y, self.tableau, steps, start, end)
-        equations = (steps, self.tol, self.max_iterations)
-        return implicit(f, y, self.tableau, self.parameters, *equations, start=start, end=end, nan_if_unconverged=True)
+        return implicit(
+            f,
+            y,
+            self.tableau,
+            self.parameters,
+            steps,
+            self.tol,
+            self.max_iterations,
+            start=start,
+            end=end,
+            nan_if_unconverged=True,
+        )
 
 
 class _Flattened:

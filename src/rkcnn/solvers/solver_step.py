@@ -149,6 +149,14 @@ class BatchReducer:
 LOCAL = BatchReducer()
 
 
+def judge_by(images: int, per_image: bool, reducer: BatchReducer) -> tuple[int, BatchReducer]:
+    """Return the number of groups of images that a solver judges, and what reduces over the processes of a group.
+
+    Every image is a group, which one process holds, or the whole batch is one, which all processes may share.
+    """
+    return (images, LOCAL) if per_image else (1, reducer)
+
+
 class SolveAverages(NamedTuple):
     """Averages over solves: the share that did not converge, and evaluations of f, forward and backward.
 

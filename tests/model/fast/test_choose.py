@@ -40,14 +40,14 @@ def test_a_cpu_keeps_the_plain_steps() -> None:
 def test_what_can_not_be_fused_says_why(
     monkeypatch: pytest.MonkeyPatch, spec: str, dropout: float, reason: str
 ) -> None:
-    monkeypatch.setattr(choose, "_why_not_here", lambda device: "")
+    monkeypatch.setattr(choose, "_why_not_on", lambda device: "")
     network = create_model(spec, dropout=dropout)
     assert fuse_steps(network, CPU) == reason
     assert not any(step.fused for step in network.modules() if isinstance(step, RKStep | OdeFunction))
 
 
 def test_fp32_keeps_the_plain_steps_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose, "_why_not_here", lambda device: "")
+    monkeypatch.setattr(choose, "_why_not_on", lambda device: "")
     network = create_model("RKCNN-I-2@k=4")
     assert fuse_steps(network, CPU, "fp32") == "they compute in bf16 or tf32, and the recipe in fp32"
     assert not any(step.fused for step in network.modules() if isinstance(step, RKStep))
@@ -70,7 +70,7 @@ def test_the_stem_is_fused_where_its_channels_are_few(
     monkeypatch: pytest.MonkeyPatch, precision: str, spec: str, channels: int, fused: list[str]
 ) -> None:
     pytest.importorskip("triton", reason="triton is not installed: make test-kernels")
-    monkeypatch.setattr(choose, "_why_not_here", lambda device: "")
+    monkeypatch.setattr(choose, "_why_not_on", lambda device: "")
     network = create_model(spec, channels=channels)
     assert fuse_steps(network, CPU, precision) == ""
     stem = network.get_submodule("preprocessor")
@@ -83,7 +83,7 @@ def test_the_stem_is_fused_where_its_channels_are_few(
 @pytest.mark.parametrize("spec", ["RKNN-rk4_38@k=4_4", "RKNet-rk4_38@k=4_4", "ODENet-ab@k=4_4", "SONODE@k=4_4"])
 def test_f_of_ode_networks_is_fused(monkeypatch: pytest.MonkeyPatch, spec: str) -> None:
     pytest.importorskip("triton", reason="triton is not installed: make test-kernels")
-    monkeypatch.setattr(choose, "_why_not_here", lambda device: "")
+    monkeypatch.setattr(choose, "_why_not_on", lambda device: "")
     network = create_model(spec)
     assert fuse_steps(network, CPU, "tf32") == ""
     functions = [module for module in network.modules() if isinstance(module, OdeFunction)]

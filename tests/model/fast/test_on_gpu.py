@@ -117,7 +117,7 @@ def check(make: Callable[[], nn.Module], shape: tuple[int, ...], precision: str)
 def test_the_fused_step_is_as_exact_as_the_plain_one(
     s: int, k: int, newest: bool, sweeps: int, images: int, size: int, precision: str
 ) -> None:
-    check(lambda: RKStep(s, k, Layers("bn"), newest, sweeps), (images, k, size, size), precision)
+    check(lambda: RKStep(s, k, Layers("bn"), newest=newest, sweeps=sweeps), (images, k, size, size), precision)
 
 
 @pytest.mark.parametrize("precision", ["bf16", "tf32"])

@@ -26,7 +26,7 @@ class Recorder(nn.Module):
 @pytest.mark.parametrize("y", [False, True])
 @pytest.mark.parametrize(("s", "sweeps"), [(1, 0), (2, 1), (3, 1), (3, 2)])
 def test_every_evaluation_reads_the_states_that_rkstep_reads(s: int, sweeps: int, newest: bool, y: bool) -> None:
-    step = RKStep(s, 2, Layers("bn"), newest, sweeps, y)
+    step = RKStep(s, 2, Layers("bn"), newest=newest, sweeps=sweeps, y=y)
     program = program_of(step)
     log: list[tuple[int, ...]] = []
     step.guess = nn.ModuleList(Recorder(log) for _ in range(s))

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.model.batch_norm import BatchNorm
-from rkcnn.model.fast.program import CHANNELS, WIDEST, program_of
+from rkcnn.model.fast.program import WIDEST, WIDTH_MULTIPLE, program_of
 from rkcnn.model.fast.tiles import SHARED_MEMORY
 from rkcnn.model.fold import ChannelAffine
 from rkcnn.model.frame import StemConv, Transition
@@ -36,12 +36,12 @@ def fuse_steps(network: nn.Module, device: torch.device, precision: str = "bf16"
     steps = [step for period in periods for step in period.steps if isinstance(step, RKStep)]
     functions = [module for module in network.modules() if isinstance(module, OdeFunction)]
     solvers = [module.solver for module in network.modules() if isinstance(module, OdePeriod)]
-    reason = _why_not_here(device) or ("" if steps or functions else "it has no step that they compute")
+    reason = _why_not_on(device) or ("" if steps or functions else "it has no step that they compute")
     if not reason and any(period.concatenates for period in periods):
         reason = "its steps end in a concatenation"
     if not reason and any(solver.freezes_norms for solver in solvers):
         reason = "its norms are frozen while it is solved"
-    reason = reason or next(filter(None, (*map(_why_not, steps), *map(_why_no_function, functions))), "")
+    reason = reason or next(filter(None, (*map(_why_not_step, steps), *map(_why_not_function, functions))), "")
     if reason:
         return reason
     from rkcnn.model.fast.ode import take_function
@@ -72,7 +72,7 @@ def _fuse_frame(
 
 def fuse_stages(folded: nn.Module, device: torch.device) -> None:
     """Let the stages of a network whose norms are folded compute all before their 3x3 in one kernel, where they can."""
-    if _why_not_here(device):
+    if _why_not_on(device):
         return
     from rkcnn.model.fast.inference import infer_narrow
     from rkcnn.model.fast.stem import take_stem
@@ -102,10 +102,10 @@ def _convolves_fused(conv: StemConv) -> bool:
 def _infers_fused(stage: Stage) -> bool:
     k = stage.conv.in_channels
     folded = isinstance(stage.norm1, ChannelAffine) and isinstance(stage.norm2, nn.Identity)
-    return folded and k % CHANNELS == 0 and k <= WIDEST and stage.narrow.in_channels in (k, 2 * k)
+    return folded and k % WIDTH_MULTIPLE == 0 and k <= WIDEST and stage.narrow.in_channels in (k, 2 * k)
 
 
-def _why_not_here(device: torch.device) -> str:
+def _why_not_on(device: torch.device) -> str:
     if device.type != "cuda":
         return "it needs a GPU"
     if find_spec("triton") is None:
@@ -118,20 +118,20 @@ def _why_not_here(device: torch.device) -> str:
     return ""
 
 
-def _why_not(step: RKStep) -> str:
+def _why_not_step(step: RKStep) -> str:
     if step.both:
         return "both phases share their convolutions"
     stages = [stage for stage in (*step.guess, *step.refine) if isinstance(stage, Stage)]
-    reason = next(filter(None, map(_why_no_layers, stages)), "")
+    reason = next(filter(None, map(_why_not_layers, stages)), "")
     return reason or ("" if program_of(step).fits else "it has too many states or channels")
 
 
-def _why_no_function(function: OdeFunction) -> str:
+def _why_not_function(function: OdeFunction) -> str:
     too_wide = function.conv1.out_channels > WIDEST
-    return _why_no_layers(function) or ("it has too many channels" if too_wide else "")
+    return _why_not_layers(function) or ("it has too many channels" if too_wide else "")
 
 
-def _why_no_layers(module: nn.Module) -> str:
+def _why_not_layers(module: nn.Module) -> str:
     for name, layer in module.named_children():
         if name.startswith("norm") and not (isinstance(layer, BatchNorm) and layer.reducer is None):
             return "a norm is not a batch norm of its own"

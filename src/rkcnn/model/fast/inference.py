@@ -7,7 +7,7 @@ import triton
 from torch import Tensor
 
 from rkcnn.model.fast.inference_kernels import narrow_inference
-from rkcnn.model.fast.launch_forward import stream_blocks
+from rkcnn.model.fast.launch_forward import stream_arguments
 from rkcnn.model.fast.tiles import Stream, part_count, power_of_two
 from rkcnn.model.fold import ChannelAffine
 from rkcnn.model.stage import Stage
@@ -34,7 +34,7 @@ def narrow_states(states: list[Tensor], scale: Tensor, shift: Tensor, weight: Te
     with torch.cuda.device_of(out):
         narrow_inference[(parts, across)](
             states[0], states[-1], scale, shift, weight, bias, out, rows, each, N=len(states), K=k,
-            **stream_blocks(stream, k),
+            **stream_arguments(stream, k),
         )  # fmt: skip
     return out
 

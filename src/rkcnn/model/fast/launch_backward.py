@@ -9,16 +9,16 @@ from torch import Tensor
 from rkcnn.model.fast import backward_kernels as kernels
 from rkcnn.model.fast import weight_kernels
 from rkcnn.model.fast.launch_forward import (
-    CHANNELS,
+    FINISHED_AT_ONCE,
     Kept,
     apply_norm,
-    blocks,
     grid,
     partials,
     parts_of,
-    plain_blocks,
-    stream_blocks,
-    sum_blocks,
+    plain_arguments,
+    product_arguments,
+    stream_arguments,
+    sum_arguments,
     weight_views,
 )
 from rkcnn.model.fast.program import Program
@@ -52,7 +52,7 @@ def run_backward(gradient: Tensor, kept: Kept, program: Program) -> tuple[Tensor
         readers = program.readers(slot)
         kernels.add_readers[(triton.cdiv(rows, tiles.plain.rows),)](
             gradients, states[slot], dh1[readers.start :], coefficients1[readers.start :], out, rows, len(readers),
-            R=columns, K=k, EXTERNAL=external, **plain_blocks(tiles.plain, k),
+            R=columns, K=k, EXTERNAL=external, **plain_arguments(tiles.plain, k),
         )  # fmt: skip
 
     if real < k:
@@ -70,19 +70,29 @@ def run_backward(gradient: Tensor, kept: Kept, program: Program) -> tuple[Tensor
             through = differentiate_conv(source.view(pixels), source.view(pixels), conv, 0).permute(0, 2, 3, 1)
             kernels.mask_with_sums[(len(part),)](
                 through.contiguous(), narrowed[e], norm2[e], dh2[e], part, rows, each, K=k,
-                **sum_blocks(tiles.sums, k),
+                **sum_arguments(tiles.sums, k),
             )  # fmt: skip
         else:
             part = parts_of(states, tiles.conv_back.rows)
             kernels.conv_backward[grid(tiles.conv_back, rows, k)](
-                source, conv, narrowed[e], norm2[e], dh2[e], part, rows, height, width, K=k, **blocks(tiles.conv_back)
+                source,
+                conv,
+                narrowed[e],
+                norm2[e],
+                dh2[e],
+                part,
+                rows,
+                height,
+                width,
+                K=k,
+                **product_arguments(tiles.conv_back),
             )
-        kernels.finish_sums[(triton.cdiv(k, CHANNELS), 1)](
+        kernels.finish_sums[(triton.cdiv(k, FINISHED_AT_ONCE), 1)](
             part, moments[program.slots + e], norm2[e], coefficients2[e], flat, len(part), rows, 0, 0,
-            start + places.weight2, start + places.bias2, R=real, K=k, BP=partials(len(part)), BC=CHANNELS,
+            start + places.weight2, start + places.bias2, R=real, K=k, BP=partials(len(part)), BC=FINISHED_AT_ONCE,
         )  # fmt: skip
         kernels.add_norm[(triton.cdiv(rows, tiles.plain.rows),)](
-            dh2[e], narrowed[e], coefficients2[e], rows, K=k, **plain_blocks(tiles.plain, k)
+            dh2[e], narrowed[e], coefficients2[e], rows, K=k, **plain_arguments(tiles.plain, k)
         )
         stream, reads = tiles.narrow_back, len(evaluation.reads)
         across = reads * triton.cdiv(k, stream.columns)
@@ -90,12 +100,12 @@ def run_backward(gradient: Tensor, kept: Kept, program: Program) -> tuple[Tensor
         part = norm1.new_empty((reads, parts, 2, k))
         kernels.narrow_backward[(parts, across)](
             dh2[e], narrow, states, norm1, dh1, part, rows, each, parts, program.packed_reads(e),
-            program.packed_positions(e), N=reads, K=k, **stream_blocks(stream, k),
+            program.packed_positions(e), N=reads, K=k, **stream_arguments(stream, k),
         )  # fmt: skip
-        kernels.finish_sums[(triton.cdiv(k, CHANNELS), reads)](
+        kernels.finish_sums[(triton.cdiv(k, FINISHED_AT_ONCE), reads)](
             part, moments, norm1, coefficients1, flat, parts, rows, program.packed_reads(e),
             program.packed_positions(e), start + places.weight1, start + places.bias1, R=real, K=k,
-            BP=partials(parts), BC=CHANNELS,
+            BP=partials(parts), BC=FINISHED_AT_ONCE,
         )  # fmt: skip
     result = torch.empty_like(gradient)
     add_readers(0, result, real, True)
@@ -130,7 +140,7 @@ def add_conv_weights(
     rows = kept.states.shape[1]
     normalised = torch.empty_like(kept.narrowed)
     apply_norm(kept.narrowed, kept.norm2, normalised, tiles.plain)
-    across = 9 * split_blocks(split, k)
+    across = 9 * count_blocks(split, k)
     parts, each = part_count(split.rows, split.programs, rows, across * count)
     room = flat.new_empty((count, parts, 9 * k * k))
     weight_kernels.conv_weights[(across, parts, count)](
@@ -144,7 +154,7 @@ def add_narrow_weights(through: Tensor, kept: Kept, program: Program, tiles: Til
     """Write the gradients of all 1x1 weights; `through` are those of the 1x1 outputs."""
     split, k, real, count = tiles.narrow_weights, program.width, program.k, len(program.pairs)
     rows = kept.states.shape[1]
-    across = split_blocks(split, k)
+    across = count_blocks(split, k)
     parts, each = part_count(split.rows, split.programs, rows, across * count)
     room = flat.new_empty((count, parts, k * k))
     facts = [number for pair in program.pairs for number in (pair.evaluation, program.slot_of(pair))]
@@ -189,7 +199,7 @@ def add_splits(
     )  # fmt: skip
 
 
-def split_blocks(split: Split, k: int) -> int:
+def count_blocks(split: Split, k: int) -> int:
     """Return the number of blocks of one k by k matrix."""
     return triton.cdiv(k, split.outputs) * triton.cdiv(k, split.inputs)
 

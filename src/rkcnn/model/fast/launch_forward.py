@@ -18,7 +18,7 @@ from rkcnn.model.fast.tables import address_table, cut
 from rkcnn.model.fast.tiles import Plain, Product, Stream, Sums, choose_tiles, part_count, power_of_two
 
 MOST_PARTIALS = 1024  # partial sums that a block of the finishing kernels holds at a time
-CHANNELS = 8  # channels of one such block
+FINISHED_AT_ONCE = 8  # channels of one such block
 ADDED = 1024  # elements of a block of `add_increments` and `gather_rounded`
 
 
@@ -69,16 +69,16 @@ def run_forward(y: Tensor, parameters: Sequence[Tensor], program: Program, eps: 
 
     def finish(part: Tensor, block: int, row: Tensor, norm: tuple[Tensor, Tensor, Tensor] | None) -> None:
         weight, bias, out = norm or (row, row, row)
-        kernels.finish_moments[(triton.cdiv(k, CHANNELS),)](
+        kernels.finish_moments[(triton.cdiv(k, FINISHED_AT_ONCE),)](
             part, row, weight, bias, out, len(part), rows, eps, R=real, K=k, BM=block,
-            NORM=norm is not None, BP=partials(len(part)), BC=CHANNELS,
+            NORM=norm is not None, BP=partials(len(part)), BC=FINISHED_AT_ONCE,
         )  # fmt: skip
 
     def take_moments(source: Tensor, columns: int, slot: int) -> None:
         _, each = part_count(tiles.sums.rows, tiles.sums.programs, rows, 1)
         part = parts_of(states, each)
         kernels.take_moments[(len(part),)](
-            source, states[slot], part, rows, each, R=columns, K=k, **sum_blocks(tiles.sums, k)
+            source, states[slot], part, rows, each, R=columns, K=k, **sum_arguments(tiles.sums, k)
         )
         finish(part, each, moments[slot], None)
 
@@ -89,14 +89,14 @@ def run_forward(y: Tensor, parameters: Sequence[Tensor], program: Program, eps: 
         if stream is None or reads > 2:
             part = parts_of(states, tiles.narrow.rows)
             kernels.narrow_forward[grid(tiles.narrow, rows, k)](
-                *given, part, rows, *places, N=reads, R=real, K=k, **blocks(tiles.narrow)
+                *given, part, rows, *places, N=reads, R=real, K=k, **product_arguments(tiles.narrow)
             )
             return part, tiles.narrow.rows
         across = triton.cdiv(k, stream.columns)
         count, each = part_count(stream.rows, stream.programs, rows, across)
         part = parts_of(states, each)
         kernels.narrow_forward_by_rows[(count, across)](
-            *given, part, rows, each, *places, N=reads, R=real, K=k, **stream_blocks(stream, k)
+            *given, part, rows, each, *places, N=reads, R=real, K=k, **stream_arguments(stream, k)
         )
         return part, each
 
@@ -113,7 +113,7 @@ def run_forward(y: Tensor, parameters: Sequence[Tensor], program: Program, eps: 
             continue
         part = parts_of(states, tiles.conv.rows)
         kernels.conv_forward[grid(tiles.conv, rows, k)](
-            normalised, conv, states[evaluation.out], part, rows, height, width, K=k, **blocks(tiles.conv)
+            normalised, conv, states[evaluation.out], part, rows, height, width, K=k, **product_arguments(tiles.conv)
         )
         finish(part, tiles.conv.rows, moments[evaluation.out], None)
     size = rows * k
@@ -127,7 +127,7 @@ def apply_norm(narrowed: Tensor, norm2: Tensor, out: Tensor, plain: Plain) -> No
     """Write relu(norm2(z)) of every evaluation given."""
     count, rows, k = narrowed.shape
     kernels.apply_norm[(triton.cdiv(rows, plain.rows), count)](
-        narrowed, norm2, out, rows, K=k, **plain_blocks(plain, k)
+        narrowed, norm2, out, rows, K=k, **plain_arguments(plain, k)
     )
 
 
@@ -173,7 +173,7 @@ def grid(product: Product, rows: int, k: int) -> tuple[int, int]:
     return triton.cdiv(rows, product.rows), triton.cdiv(k, product.columns)
 
 
-def blocks(product: Product) -> dict[str, int]:
+def product_arguments(product: Product) -> dict[str, int]:
     """Return the sizes of a product's blocks as a kernel's arguments."""
     return {
         "BM": product.rows,
@@ -184,7 +184,7 @@ def blocks(product: Product) -> dict[str, int]:
     }
 
 
-def stream_blocks(stream: Stream, k: int) -> dict[str, int]:
+def stream_arguments(stream: Stream, k: int) -> dict[str, int]:
     """Return the sizes of the blocks of a product that goes through rows as a kernel's arguments."""
     return {
         "BM": stream.rows,
@@ -195,11 +195,11 @@ def stream_blocks(stream: Stream, k: int) -> dict[str, int]:
     }
 
 
-def plain_blocks(plain: Plain | Sums, k: int) -> dict[str, int]:
+def plain_arguments(plain: Plain | Sums, k: int) -> dict[str, int]:
     """Return the sizes of the blocks of a kernel without a product as its arguments."""
     return {"BM": plain.rows, "BN": power_of_two(k), "num_warps": plain.warps}
 
 
-def sum_blocks(sums: Sums, k: int) -> dict[str, int]:
+def sum_arguments(sums: Sums, k: int) -> dict[str, int]:
     """Return the same for a kernel that goes through rows."""
-    return {**plain_blocks(sums, k), "AHEAD": sums.stages}
+    return {**plain_arguments(sums, k), "AHEAD": sums.stages}

@@ -17,7 +17,14 @@ from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.fast import backward_kernels, forward_kernels
 from rkcnn.model.fast import ode_kernels as kernels
 from rkcnn.model.fast.launch_backward import differentiate_conv
-from rkcnn.model.fast.launch_forward import CHANNELS, apply_norm, partials, parts_of, plain_blocks, sum_blocks
+from rkcnn.model.fast.launch_forward import (
+    FINISHED_AT_ONCE,
+    apply_norm,
+    partials,
+    parts_of,
+    plain_arguments,
+    sum_arguments,
+)
 from rkcnn.model.fast.program import fused_width
 from rkcnn.model.fast.tiles import choose_tiles, part_count
 from rkcnn.model.layers import Conv
@@ -48,9 +55,9 @@ def ode_function(
     part = parts_of(state[None], each)
 
     def finish(n: int) -> None:
-        forward_kernels.finish_moments[(triton.cdiv(k, CHANNELS),)](
+        forward_kernels.finish_moments[(triton.cdiv(k, FINISHED_AT_ONCE),)](
             part, moments[n], norms[2 * n], norms[2 * n + 1], scales[n], len(part), rows, epsilon, R=real, K=k, BM=each,
-            NORM=True, BP=partials(len(part)), BC=CHANNELS,
+            NORM=True, BP=partials(len(part)), BC=FINISHED_AT_ONCE,
         )  # fmt: skip
 
     def convolve(n: int, x: Tensor) -> Tensor:
@@ -59,19 +66,21 @@ def ode_function(
         z = found.permute(0, 2, 3, 1).reshape(rows, k)  # the same memory, as its channels are last
         constant = constants[n] if constants else moments
         kernels.add_constant[(len(part),)](
-            z, constant, part, rows, each, height * width, K=k, ADDS=bool(constants), **sum_blocks(tiles.sums, k)
+            z, constant, part, rows, each, height * width, K=k, ADDS=bool(constants), **sum_arguments(tiles.sums, k)
         )
         finish(n + 1)
         return z
 
     normalised = state.new_empty((images, height, width, k))
     with torch.cuda.device_of(y):
-        kernels.take_centred[(len(part),)](y, centre, state, part, rows, each, R=real, K=k, **sum_blocks(tiles.sums, k))
+        kernels.take_centred[(len(part),)](
+            y, centre, state, part, rows, each, R=real, K=k, **sum_arguments(tiles.sums, k)
+        )
         finish(0)
         z1 = convolve(0, state)
         z2 = convolve(1, z1)
         kernels.scale_and_shift[(triton.cdiv(rows, tiles.plain.rows),)](
-            z2, scales[2], out, rows, R=real, K=k, **plain_blocks(tiles.plain, k)
+            z2, scales[2], out, rows, R=real, K=k, **plain_arguments(tiles.plain, k)
         )
     return out, state, z1, z2, moments, scales
 
@@ -109,12 +118,12 @@ def ode_function_backward(
     part = parts_of(state[None], each)
     coefficients = moments.new_empty((3, k))
     normalised, through = state.new_empty(pixels), torch.empty_like(state)
-    blocks, streamed = plain_blocks(tiles.plain, k), sum_blocks(tiles.sums, k)
+    blocks, streamed = plain_arguments(tiles.plain, k), sum_arguments(tiles.sums, k)
 
     def finish(n: int) -> None:
-        backward_kernels.finish_sums[(triton.cdiv(k, CHANNELS), 1)](
+        backward_kernels.finish_sums[(triton.cdiv(k, FINISHED_AT_ONCE), 1)](
             part, moments[n], scales[n], coefficients, numbers, len(part), rows, 0, 0, 2 * n * real, (2 * n + 1) * real,
-            R=real, K=k, BP=partials(len(part)), BC=CHANNELS,
+            R=real, K=k, BP=partials(len(part)), BC=FINISHED_AT_ONCE,
         )  # fmt: skip
 
     def add_norm(g: Tensor, columns: int, z: Tensor, out: Tensor, out_columns: int) -> None:

@@ -13,9 +13,9 @@ from rkcnn.model.steps.rkcnn import RKStep
 MOST_SLOTS = 16  # states of a step: kernels get the slot of each state that a stage reads in 4 bits
 MOST_READS = 7  # states that one stage reads: kernels get the place of each in 8 bits of one number
 ALIGNED = 16  # elements: every gradient starts at a multiple of it, so that loads are wide
-CHANNELS = 8  # the width of the states is a multiple of it, likewise: 16 bytes
+WIDTH_MULTIPLE = 8  # the width of the states is a multiple of it, likewise: 16 bytes
 WIDEST = 128  # channels: a block holds a row of all of them
-WHOLE = 113  # from so many channels on the width is WIDEST: whole blocks gain more than the zeros cost
+PADDED_FROM = 113  # from so many channels on the width is WIDEST: whole blocks gain more than the zeros cost
 
 
 class Evaluation(NamedTuple):
@@ -33,7 +33,7 @@ class Pair(NamedTuple):
     j: int
 
 
-class Places(NamedTuple):
+class Offsets(NamedTuple):
     """Where a stage's gradients start in the flat buffer of an evaluation, in order; `size` is that of the buffer."""
 
     weight1: int
@@ -115,11 +115,11 @@ class Program:
     def stages(self) -> int:
         return 2 * self.s if self.sweeps else self.s
 
-    def gradients(self, e: int) -> Places:
+    def gradients(self, e: int) -> Offsets:
         """The places of an evaluation's weight gradients, relative to its start."""
         c, k = self.inputs(e), self.k
         ends = accumulate(map(_aligned, (c, c, c * k, k, k, 9 * k * k)))
-        return Places(0, *ends)
+        return Offsets(0, *ends)
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
@@ -145,7 +145,7 @@ class Program:
 
 def fused_width(k: int) -> int:
     """Return how many channels activations of k channels have inside of fused kernels."""
-    return WIDEST if WHOLE <= k <= WIDEST else -(-k // CHANNELS) * CHANNELS
+    return WIDEST if PADDED_FROM <= k <= WIDEST else -(-k // WIDTH_MULTIPLE) * WIDTH_MULTIPLE
 
 
 @lru_cache

@@ -36,6 +36,7 @@ class RKStep(nn.Module):
         s: int,
         k: int,
         layers: Layers,
+        *,
         newest: bool = False,
         sweeps: int = 0,
         y: bool = True,
@@ -79,7 +80,15 @@ class RKCNN(Period):
         super().__init__(s * k if concatenates and refines else readout, readout)
         self.concatenates, self.refines = concatenates, refines
         steps = [
-            RKStep(s, k, layers, spec.variant == "I", spec.sweeps or 0, spec.y is not False, bool(spec.shared))
+            RKStep(
+                s,
+                k,
+                layers,
+                newest=spec.variant == "I",
+                sweeps=spec.sweeps or 0,
+                y=spec.y is not False,
+                shared=bool(spec.shared),
+            )
             for _ in range(spec.r[index])
         ]
         self.steps = nn.ModuleList(steps)
