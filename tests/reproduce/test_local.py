@@ -428,7 +428,7 @@ elif not (place / "tried").exists(): (place / "tried").touch(); sys.exit(9)"""
     )
     assert [event.index for event in events if event.kind == "crashes"] == [2, 3]
     assert ended(events) == [*range(6)]
-    assert len(started) == 2
+    assert len(started) in (2, 3)  # a third where the first has left before the death of the second is noticed
 
 
 def test_a_run_that_failed_and_was_put_back_is_assigned_once_when_its_process_dies(
@@ -492,6 +492,25 @@ time.sleep(600)
     events.close()
     (worker,) = started
     assert worker.process.returncode == -signal.SIGKILL
+
+
+def test_asked_to_stop_it_does_not_wait_for_a_worker_that_still_prepares(
+    stub: Callable[[str], None], started: list[WorkerProcess], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be compiling for a minute, and the runs' checkpoints are already there; one that trains is waited for."""
+    stub("""
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if runs[0][0] == 0:
+    report("begins", 0)
+else:
+    time.sleep(600)
+""")
+    monkeypatch.setattr(local, "slots_for", lambda *_: [Slot("cuda:0", 1), Slot("cuda:1", 1)])
+    events = train_here(many(2), tmp_path)
+    assert next(events).kind == "begins"
+    events.close()
+    assert [worker.process.returncode for worker in started] == [0, -signal.SIGKILL]
 
 
 @pytest.mark.parametrize(("count", "threads"), [(1, [2]), (2, [1, 1]), (9, [1, 1])])

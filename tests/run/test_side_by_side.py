@@ -12,7 +12,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from rkcnn.run.side_by_side import MOST_AT_ONCE, _has_room, stop_signals
+from rkcnn.run.job import Job
+from rkcnn.run.observer import Observer
+from rkcnn.run.side_by_side import MOST_AT_ONCE, Stopped, _has_room, stop_signals
+from rkcnn.run.train import train
 from run.tiny_run import go, only
 
 
@@ -34,6 +37,19 @@ def test_the_first_is_collected_and_the_second_interrupts(number: signal.Signals
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), number)
     assert signal.getsignal(number) == before
+
+
+def test_asked_to_stop_while_runs_are_prepared_it_prepares_no_more(
+    digits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class StopsAtTheFirst(Observer):
+        def run_started(self, job: Job, note: str) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr("rkcnn.run.side_by_side._has_room", lambda device, jobs: True)
+    with pytest.raises(Stopped, match="SIGTERM"):
+        train("RKCNN-R-2@k=4", digits, "mini", range(3), out=tmp_path, observer=StopsAtTheFirst())
+    assert [path.name for path in tmp_path.rglob("checkpoint-*.json")] == ["checkpoint-00000-000000.json"]
 
 
 def test_what_the_caller_has_set_in_torch_changes_no_weight(digits: str, tmp_path: Path) -> None:

@@ -109,8 +109,14 @@ class _Scheduler:
                 yield from self._replace(worker) if event is None else self._handle(worker, event)
 
     def stop(self) -> None:
-        """Ask all workers to stop, wait until they have, and kill those that take too long."""
+        """Ask all workers to stop, wait until they have, and kill those that take too long.
+
+        One that still prepares its runs is killed at once: it might compile for a minute before it hears, and its runs'
+        checkpoints, if they have any, are those that it would continue from.
+        """
         for worker in self._workers:
+            if worker.is_preparing:
+                worker.process.kill()
             worker.stop()
         try:
             for worker in self._workers:

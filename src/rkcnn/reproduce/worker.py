@@ -215,6 +215,11 @@ class WorkerProcess:
         known = fraction > before and now - then >= self.preparation / 10
         return (1 - fraction) * (now - then) / (fraction - before) if known else inf
 
+    @property
+    def is_preparing(self) -> bool:
+        """Whether it has runs of which none has begun, so that it has nothing new to keep."""
+        return bool(self.runs) and not self.begun and self.first is None
+
     def dismiss(self) -> None:
         """Let the process leave when it has done its assignment."""
         self.runs, self.busy = (), ()

@@ -104,12 +104,10 @@ def train_side_by_side(
                 observer.already_finished(folder, result)
         signals = stack.enter_context(stop_signals())
         while waiting:
-            if ranks.largest(int(bool(signals))):  # one came while the runs before were evaluated
-                raise Stopped(signals[0] if signals else "another rank was stopped")
             jobs: list[Job] = []
             forget_peak(device)
             # Starting a run takes part of all ranks, so it needs room on the GPU of each.
-            while waiting and not ranks.largest(int(not _has_room(device, jobs))):
+            while waiting and not ranks.largest(int(bool(signals) or not _has_room(device, jobs))):
                 run = waiting.pop(0)
                 folder, again = execution.out / run.folder, execution.again
                 job, note = start_job(
@@ -117,6 +115,8 @@ def train_side_by_side(
                 )
                 _prepare(job, note, observer)
                 jobs.append(job)
+            if ranks.largest(int(bool(signals))):  # one came while these were prepared, or those before evaluated
+                raise Stopped(signals[0] if signals else "another rank was stopped")
             for job in jobs:
                 job.together = len(jobs)
             results |= _train(jobs, ranks, execution.checkpoint_interval, signals, observer)
