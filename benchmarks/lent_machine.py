@@ -31,7 +31,7 @@ from rkcnn.run_folder import RESULT, find_checkpoint_files, find_checkpoints, fi
 
 IMAGES = 4000  # in a part; 6.6 MB of CIFAR
 PIECE = 15 << 20  # bytes of a file of `collect`
-PIECES = 8  # files that can be brought back at once
+PIECES = 4  # files that can be brought back at once: 64 MiB together
 
 Pixels = NDArray[np.uint8]  # N, C, H, W
 
@@ -98,18 +98,21 @@ def pack(decoded: Path, parts: Path) -> None:
 def unpack(parts: Path, decoded: Path) -> None:
     """Write the decoded set that `pack` was given."""
     decoded.mkdir(parents=True)
-    with ProcessPoolExecutor() as pool:
-        for name in ("train", "test"):
-            with open(decoded / f"{name}.pixels", "wb") as file:
-                packed = (path.read_bytes() for path in sorted(parts.glob(f"{name}.pixels.*.xz")))
-                for pixels in pool.map(decompress, packed):
-                    file.write(pixels.tobytes())
-    for path in parts.iterdir():
-        if path.suffix != ".xz":
-            shutil.copyfile(path, decoded / path.name)
-    if read_description(decoded) is None:
+    try:
+        with ProcessPoolExecutor() as pool:
+            for name in ("train", "test"):
+                with open(decoded / f"{name}.pixels", "wb") as file:
+                    packed = (path.read_bytes() for path in sorted(parts.glob(f"{name}.pixels.*.xz")))
+                    for pixels in pool.map(decompress, packed):
+                        file.write(pixels.tobytes())
+        for path in parts.iterdir():
+            if path.suffix != ".xz":
+                shutil.copyfile(path, decoded / path.name)
+        if read_description(decoded) is None:
+            sys.exit(f"{parts} lacks some of the files that `pack` wrote; copy all of them there and try again")
+    except BaseException:  # so that another try finds no folder of that name
         shutil.rmtree(decoded)
-        sys.exit(f"{parts} lacks some of the files that `pack` wrote; copy all of them there and try again")
+        raise
 
 
 def collect(runs: Path, out: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+import torch
+
 from rkcnn.data.sets import find_set
 from rkcnn.record.tables import TABLES
 from rkcnn.reproduce.estimate import count_cost, measure_speed, training_flops
@@ -22,3 +25,11 @@ def test_the_speed_is_measured_with_the_cheapest_network() -> None:
     runs = TABLES["mnist"].runs("smoke", rows="RKCNN-I*")
     flops = {run.network: count_cost(run.network, find_set("mnist-mini")).flops for run in runs}
     assert 1e8 < measure_speed(runs, flops, Slot("cpu", 1)) < 1e14
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_is_timed_without_a_graph_where_the_number_of_steps_depends_on_the_data() -> None:
+    runs = TABLES["mnist"].runs("smoke", rows="ODENet-abm*")
+    flops = {run.network: count_cost(run.network, find_set("mnist-mini")).flops for run in runs}
+    assert 1e8 < measure_speed(runs, flops, Slot("cuda:0", 1)) < 1e14

@@ -65,7 +65,8 @@ def _time_steps(runs: Sequence[Run], flops: dict[str, int], device: torch.device
     engines: list[Engine] = []
     for seed in range(count):
         trainer = Trainer(build(replace(run, seed=seed), images), images, run.recipe, seed, device)
-        engines.append(Graph(trainer, compiled=False) if device.type == "cuda" else Engine(trainer))
+        captured = device.type == "cuda" and not trainer.solver_stats  # whose number of steps depends on the data
+        engines.append(Graph(trainer, compiled=False) if captured else Engine(trainer))
         engines[-1].begin()
     _advance(engines)
     seconds = min(_advance(engines) for _ in range(TIMED_STEPS))
