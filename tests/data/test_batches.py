@@ -244,6 +244,7 @@ def test_a_cuda_graph_replays_the_augmentation() -> None:
         return AUGMENTATION.apply(pixels.index_select(0, indices), choices, shift, scale)
 
     stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())  # which may still be writing the indices
     with torch.cuda.stream(stream):
         step()
     torch.cuda.synchronize()

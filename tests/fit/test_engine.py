@@ -202,13 +202,14 @@ def test_which_precisions_train_in_fused_kernels(
 @pytest.mark.parametrize(
     ("spec", "asked", "kind"),
     [
-        ("RKNet-rk4_38@k=4_4", "auto", "graph"),
-        ("RKNet-rk4_38@k=4_4", "fused", "fused"),
+        ("RKNet-rk4_38@k=4_4", "auto", "fused"),
+        ("ODENet-ab@k=4_4", "auto", "fused"),
+        ("RKNN-rk4_38@k=4_4", "fused", "fused"),
         ("ODENet-abm@k=4_4", "auto", "eager"),
         ("ODENet-abm@k=4_4", "fused", "fused"),
     ],
 )
-def test_ode_networks_train_in_fused_kernels_where_they_are_asked_for(
+def test_ode_networks_with_fixed_steps_train_in_fused_kernels_and_others_where_asked(
     monkeypatch: pytest.MonkeyPatch, spec: str, asked: str, kind: str
 ) -> None:
     """Without a graph where the data decides how often f is evaluated."""
@@ -298,6 +299,8 @@ def test_auto_is_fused_or_a_graph_and_says_why_not() -> None:
     for network, precision, kind in (
         ("RKCNN-R-2@k=4", "bf16", "fused"),
         ("RKCNN-R-2@k=4", "fp32", "graph"),
+        ("RKNet-rk4_38@k=4", "bf16", "graph"),  # its norms are group norms
+        ("ODENet-ab@k=4_4", "bf16", "fused"),
         ("ResNet@k=4", "bf16", "graph"),
     ):
         engine = start_engine("auto", on_gpu(network, precision=precision))

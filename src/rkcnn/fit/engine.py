@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
-from torch import nn
 
 from rkcnn.fit.engine_names import check_engine
 from rkcnn.fit.trainer import Trainer
@@ -14,6 +13,7 @@ from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.compiling import NotCompiled, compiling, why_not_compiled
 from rkcnn.model.cost import cost
 from rkcnn.model.fast.choose import fuse_steps
+from rkcnn.model.steps.ode import OdeFunction
 from rkcnn.model.steps.rkcnn import RKStep
 
 WARM_UP = 3  # real steps that let cuDNN and the allocator settle before a capture; their effect is undone
@@ -142,7 +142,7 @@ def start_engine(kind: str, trainer: Trainer) -> Engine:
     if kind == "auto":
         kind = "compile" if trainer.device.type == "cpu" and _compiling_pays(trainer) else "eager"
         if trainer.device.type == "cuda":
-            kind = "fused" if trainer.recipe.precision == "bf16" and _has_rk_steps(trainer.network) else "graph"
+            kind = "fused" if trainer.recipe.precision == "bf16" and _is_faster_fused(trainer) else "graph"
     if kind == "fused" and (reason := _fuse(trainer)):
         if asked == "fused":
             notes.append(f"no fused kernels: {reason}")
@@ -161,12 +161,14 @@ def start_engine(kind: str, trainer: Trainer) -> Engine:
     return Engine(trainer, kind == "compile", note)
 
 
-def _has_rk_steps(network: nn.Module) -> bool:
-    """Whether it is an RKCNN. In bf16 its fused kernels are faster than a plain graph; others are not measured yet.
+def _is_faster_fused(trainer: Trainer) -> bool:
+    """Whether kernels of our own train the network faster than a plain graph in bf16, as measured on an H200.
 
-    In tf32 they are slower at k = 120 and faster at k = 32 (docs/performance.md).
+    They do for RKCNN and for ODE networks with fixed steps; those whose steps the data decides are not measured. In
+    tf32 they are slower at k = 120 and faster at k = 32 (docs/performance.md).
     """
-    return any(isinstance(module, RKStep) for module in network.modules())
+    kinds = RKStep if trainer.solver_stats else (RKStep, OdeFunction)
+    return any(isinstance(module, kinds) for module in trainer.network.modules())
 
 
 def _compiling_pays(trainer: Trainer) -> bool:
