@@ -15,6 +15,7 @@ from fit.bench import RECIPE, trainer
 from rkcnn.error import InputError
 from rkcnn.fit.engine import Engine, FusedEager, Graph, start_engine
 from rkcnn.fit.trainer import Trainer
+from rkcnn.model.frame import StemConv
 from rkcnn.model.steps.ode import OdeFunction
 from rkcnn.model.steps.rkcnn import RKStep
 
@@ -207,6 +208,8 @@ def test_which_precisions_train_in_fused_kernels(
         ("RKNN-rk4_38@k=4_4", "fused", "fused"),
         ("ODENet-abm@k=4_4", "auto", "eager"),
         ("ODENet-abm@k=4_4", "fused", "fused"),
+        ("ResNet@k=4_4", "auto", "graph"),
+        ("ResNet@k=4_4", "fused", "fused"),
     ],
 )
 def test_ode_networks_with_fixed_steps_train_in_fused_kernels_and_others_where_asked(
@@ -219,8 +222,9 @@ def test_ode_networks_with_fixed_steps_train_in_fused_kernels_and_others_where_a
     assert engine.kind == kind
     assert bool(engine.note) == (kind == "eager")
     assert isinstance(engine, FusedEager) == ("abm" in spec and kind == "fused")
-    functions = [module for module in run.network.modules() if isinstance(module, OdeFunction)]
-    assert all(bool(f.fused) == (kind == "fused") for f in functions)
+    able = [module for module in run.network.modules() if isinstance(module, OdeFunction | StemConv)]
+    assert all(bool(module.fused) == (kind == "fused") for module in able)
+    assert bool(run.sgd.fused) == (kind == "fused")
 
 
 def test_an_unknown_engine_is_refused() -> None:

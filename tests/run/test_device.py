@@ -70,6 +70,20 @@ def test_a_default_device_of_the_caller_is_left_out_for_a_while() -> None:
         assert torch.ones(1).is_meta
 
 
+def test_convolutions_of_a_run_give_the_same_bits_whatever_the_caller_set() -> None:
+    cudnn = torch.backends.cudnn
+    before = cudnn.deterministic, cudnn.benchmark
+    cudnn.deterministic, cudnn.benchmark = False, True
+    try:
+        with usual_torch():
+            assert (cudnn.deterministic, cudnn.benchmark) == (True, False)
+        with pytest.raises(ZeroDivisionError), usual_torch():
+            print(1 / 0)
+        assert (cudnn.deterministic, cudnn.benchmark) == (False, True)
+    finally:
+        cudnn.deterministic, cudnn.benchmark = before
+
+
 def test_cpu_is_always_here() -> None:
     assert pick_device("cpu") == pick_device(torch.device("cpu")) == torch.device("cpu")
     assert describe_machine(torch.device("cpu"))["gpu"] is None

@@ -14,6 +14,7 @@ from rkcnn.bench.contender import (
     count_flops,
     create_network,
     image_size,
+    matrix_units,
 )
 from rkcnn.bench.peers.same_outputs import build_peer, build_uncompared
 from rkcnn.bench.plan import CannotRun, PeerChoice
@@ -23,7 +24,7 @@ from rkcnn.fit.engine import Engine, Graph, start_engine
 from rkcnn.fit.recipe import Recipe, find_recipe
 from rkcnn.fit.trainer import Trainer
 from rkcnn.record.bench import Measurement
-from rkcnn.run.device import set_precision
+from rkcnn.run.device import repeatable_convolutions
 
 WORK = "training step"
 
@@ -56,24 +57,25 @@ def our_training_step(
     network = create_network(name)
     recipe = replace(_recipe(network.channels), batch=batch, precision=precision, max_steps_per_epoch=0)
     images = make_noise(batch * steps, network.channels, image_size(network))
-    set_precision(precision)
     engines: list[Engine] = []
-    for seed in range(at_once):
-        trainer = Trainer(create_network(name, seed), images, recipe, seed, device)
-        started = _start(engine, trainer)
-        if not started.note:  # else it is another engine, which would be compiled for nothing
-            started.begin()
-        if started.note:
-            raise CannotRun(started.note)
-        engines.append(started)
+    with matrix_units(precision), repeatable_convolutions():
+        for seed in range(at_once):
+            trainer = Trainer(create_network(name, seed), images, recipe, seed, device)
+            started = _start(engine, trainer)
+            if not started.note:  # else it is another engine, which would be compiled for nothing
+                started.begin()
+            if started.note:
+                raise CannotRun(started.note)
+            engines.append(started)
 
     def advance(count: int) -> None:
         for engine in engines:
             engine.trainer.begin_epoch()
             engine.wait_for_caller()
-        for _ in range(count):
-            for engine in engines:
-                engine.advance()
+        with repeatable_convolutions():
+            for _ in range(count):
+                for engine in engines:
+                    engine.advance()
 
     flops = count_flops(network, batch, training=True)
     measurement = Measurement(WORK, name, batch, "rkcnn", engine, precision, at_once, flops)

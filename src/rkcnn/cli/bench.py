@@ -52,7 +52,7 @@ def bench(
     precision
         fp32, tf32 or bf16, or several: fp32,bf16.
     engine
-        eager, compile, graph, graph-uncompiled or fused (RKCNN and ODE networks, in bf16 or tf32), or several:
+        eager, compile, graph, graph-uncompiled or fused (kernels of our own, in bf16 or tf32), or several:
         graph,fused. infer has eager, compile, graph, fused (norms folded, compiled, on a GPU as one CUDA graph) and
         fused-eager. By default train takes all that the device can run but fused, infer these with fused, and memory
         and solve take eager and, on a GPU, graph.

@@ -68,7 +68,7 @@ def reproduce(
     device
         cpu, cuda, cuda:N, or auto: all GPUs, or the CPU cores if there is none. With --on ray: cpu, cuda or auto.
     engine
-        How steps are executed: eager, compile, graph, fused (RKCNN and ODE networks, in bf16 or tf32), or auto:
+        How steps are executed: eager, compile, graph, fused (kernels of our own, in bf16 or tf32), or auto:
         the fastest that can run each network.
     on
         local: this machine; ray: a Ray cluster.

@@ -91,7 +91,7 @@ def train(
     device
         cpu, cuda, cuda:N, or auto: a GPU if there is one.
     engine
-        How steps are executed: eager, compile, graph, fused (RKCNN and ODE networks, in bf16 or tf32), or auto:
+        How steps are executed: eager, compile, graph, fused (kernels of our own, in bf16 or tf32), or auto:
         the fastest that can run this network here.
     out
         The folder in which runs are kept.

@@ -12,7 +12,7 @@ from rkcnn.fit.trainer import Trainer
 from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.compiling import NotCompiled, compiling, why_not_compiled
 from rkcnn.model.cost import cost
-from rkcnn.model.fast.choose import fuse_steps
+from rkcnn.model.fast.choose import fuse_network
 from rkcnn.model.steps.ode import OdeFunction
 from rkcnn.model.steps.rkcnn import RKStep
 
@@ -87,7 +87,7 @@ class Graph(Engine):
     A kept partial batch runs outside the graph.
     """
 
-    kind = "graph"  # or fused, where the network's steps are (rkcnn.model.fast)
+    kind = "graph"  # or fused, where it has kernels of our own (rkcnn.model.fast)
 
     def __init__(self, trainer: Trainer, compiled: bool = True, note: str = "", kind: str = "graph") -> None:
         super().__init__(trainer, compiled, note)
@@ -164,8 +164,9 @@ def start_engine(kind: str, trainer: Trainer) -> Engine:
 def _is_faster_fused(trainer: Trainer) -> bool:
     """Whether kernels of our own train the network faster than a plain graph in bf16, as measured on an H200.
 
-    They do for RKCNN and for ODE networks with fixed steps; those whose steps the data decides are not measured. In
-    tf32 they are slower at k = 120 and faster at k = 32 (docs/performance.md).
+    They do for RKCNN and for ODE networks with fixed steps. ODE networks whose steps the data decides, and those of
+    which only stem, transitions and updates are fused, are not measured. In tf32 they are slower at k = 120 and faster
+    at k = 32 (docs/performance.md).
     """
     kinds = RKStep if trainer.solver_stats else (RKStep, OdeFunction)
     return any(isinstance(module, kinds) for module in trainer.network.modules())
@@ -185,10 +186,10 @@ def _compiling_pays(trainer: Trainer) -> bool:
 
 
 def _fuse(trainer: Trainer) -> str:
-    """Let the network's steps train in fused kernels, or return why they can't."""
+    """Let the network and its updates train in fused kernels, or return why they can't."""
     if reason := _why_not_captured(trainer):
         return reason
-    if reason := fuse_steps(trainer.network, trainer.device, trainer.recipe.precision):
+    if reason := fuse_network(trainer.network, trainer.device, trainer.recipe.precision):
         return reason
     from rkcnn.model.fast.update import update_parameters  # imports triton
 

@@ -41,16 +41,32 @@ def set_precision(precision: str) -> None:
 
 
 @contextmanager
-def usual_torch() -> Iterator[None]:
-    """Compute in the block as torch does by default: new tensors on the CPU in float32, with gradients, no autocast.
+def repeatable_convolutions() -> Iterator[None]:
+    """Let convolutions in the block give the same bits every time on a GPU.
 
-    Otherwise a caller's `torch.set_default_dtype`, `torch.set_default_device`, `torch.no_grad` or `torch.autocast`
-    would change a run's results, or break it.
+    Some of cuDNN's algorithms add up in an order that changes from call to call, as was seen of gradients in tf32. They
+    are left out here, and so is cuDNN's benchmark mode, which may choose another algorithm each time.
+    """
+    cudnn = torch.backends.cudnn
+    before = cudnn.deterministic, cudnn.benchmark
+    cudnn.deterministic, cudnn.benchmark = True, False
+    try:
+        yield
+    finally:
+        cudnn.deterministic, cudnn.benchmark = before
+
+
+@contextmanager
+def usual_torch() -> Iterator[None]:
+    """Compute in the block as runs do: new tensors on the CPU in float32, with gradients, no autocast, the same bits.
+
+    Otherwise a caller's `torch.set_default_dtype`, `torch.set_default_device`, `torch.no_grad`, `torch.autocast` or
+    `torch.backends.cudnn.benchmark` would change a run's results, or break it.
     """
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     try:
-        with torch.inference_mode(False), torch.enable_grad(), ExitStack() as stack:
+        with torch.inference_mode(False), torch.enable_grad(), repeatable_convolutions(), ExitStack() as stack:
             for kind in ("cpu", "cuda"):
                 if torch.is_autocast_enabled(kind):
                     stack.enter_context(torch.autocast(kind, enabled=False))

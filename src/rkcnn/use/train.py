@@ -189,7 +189,7 @@ def train(
                how your own images are read; see `rkcnn.load_images`
     validation hold out so many training images and measure errors on them; the test images are then not used
     device     cpu, cuda, cuda:N, or auto: a GPU if there is one
-    engine     how steps are run: eager, compile, graph, fused (RKCNN and ODE networks, in bf16 or tf32), or auto: on a
+    engine     how steps are run: eager, compile, graph, fused (kernels of our own, in bf16 or tf32), or auto: on a
                GPU fused for RKCNN and ODE networks with fixed steps in bf16, else a graph; elsewhere eager, and on a
                CPU compile for long runs of networks with group norms
     again      repeat a run that is finished already

@@ -1,4 +1,4 @@
-"""Lets the steps of a network train in fused kernels, or says why they can't. Imports triton only where it is used."""
+"""Lets a network train in fused kernels, or says why it can't. Imports triton only where it is used."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from rkcnn.model.stage import Stage
 from rkcnn.model.steps.ode import OdeFunction, OdePeriod
 from rkcnn.model.steps.rkcnn import RKCNN, RKStep
 
-PRECISIONS = ("bf16", "tf32")  # that steps train in
+PRECISIONS = ("bf16", "tf32")  # that they compute in
 MOST_COLOURS = 4  # channels of images that the stem's kernels take, whatever the width of the stem
 STEM_WIDTH = 64  # channels up to which they take its other convolutions
 
 
-def fuse_steps(network: nn.Module, device: torch.device, precision: str = "bf16") -> str:
-    """Let RKCNN's steps, or f of RKNN, RK-Net and ODE-Net, and the layers around them train in fused kernels.
+def fuse_network(network: nn.Module, device: torch.device, precision: str = "bf16") -> str:
+    """Let a network train in fused kernels: RKCNN's steps, f of RKNN, RK-Net and ODE-Net, and the layers around them.
 
-    In bf16 they take what autocast rounds, and in tf32 float32 too. If one can't, or the precision is another,
-    nothing is changed; returns why not.
+    Of other networks it is only those layers, the stem and the transitions. In bf16 the kernels take what autocast
+    rounds, and in tf32 float32 too. If a step or f can't be fused, or the precision is another, nothing is changed;
+    returns why not.
     """
     if precision not in PRECISIONS:
         return f"they compute in {' or '.join(PRECISIONS)}, and the recipe in {precision}"
@@ -36,7 +37,9 @@ def fuse_steps(network: nn.Module, device: torch.device, precision: str = "bf16"
     steps = [step for period in periods for step in period.steps if isinstance(step, RKStep)]
     functions = [module for module in network.modules() if isinstance(module, OdeFunction)]
     solvers = [module.solver for module in network.modules() if isinstance(module, OdePeriod)]
-    reason = _why_not_on(device) or ("" if steps or functions else "it has no step that they compute")
+    reason = _why_not_on(device)
+    if not reason and any(isinstance(module, Conv) and module.dropout for module in network.modules()):
+        reason = "it has dropout"
     if not reason and any(period.concatenates for period in periods):
         reason = "its steps end in a concatenation"
     if not reason and any(solver.freezes_norms for solver in solvers):
@@ -44,14 +47,18 @@ def fuse_steps(network: nn.Module, device: torch.device, precision: str = "bf16"
     reason = reason or next(filter(None, (*map(_why_not_step, steps), *map(_why_not_function, functions))), "")
     if reason:
         return reason
-    from rkcnn.model.fast.ode import take_function
     from rkcnn.model.fast.stem import take_stem
-    from rkcnn.model.fast.step import take_step
 
-    for step in steps:
-        step.fused, step.takes_tf32 = take_step, precision == "tf32"
-    for function in functions:
-        function.fused, function.takes_tf32 = take_function, precision == "tf32"
+    if steps:
+        from rkcnn.model.fast.step import take_step
+
+        for step in steps:
+            step.fused, step.takes_tf32 = take_step, precision == "tf32"
+    if functions:
+        from rkcnn.model.fast.ode import take_function
+
+        for function in functions:
+            function.fused, function.takes_tf32 = take_function, precision == "tf32"
     _fuse_frame(network, take_stem, takes_tf32=precision == "tf32")
     return ""
 
@@ -135,6 +142,4 @@ def _why_not_layers(module: nn.Module) -> str:
     for name, layer in module.named_children():
         if name.startswith("norm") and not (isinstance(layer, BatchNorm) and layer.reducer is None):
             return "a norm is not a batch norm of its own"
-        if isinstance(layer, Conv) and layer.dropout:
-            return "it has dropout"
     return ""
