@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from outcome import outcome
+from outcome import outcome, write_checkpoint
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -47,12 +47,10 @@ def test_a_table_by_name_that_cuts_nothing_off(rkcnn: Run, tmp_path: Path) -> No
 
 def test_a_run_that_has_begun_is_there_too(rkcnn: Run, tmp_path: Path) -> None:
     put(tmp_path / "b", outcome().to_json())
-    (tmp_path / "a").mkdir()
     run = {**outcome().run.as_dict(), "train_sha256": "0" * 64, "seed": 7}
     history = [asdict(replace(epoch, seconds=40.0)) for epoch in outcome().epochs[:2]]
     stretches = [asdict(replace(outcome().stretches[0], epochs=2))]
-    facts = {"identity": run, "epoch": 2, "step": 5, "history": {"epochs": history, "stretches": stretches}}
-    (tmp_path / "a" / "checkpoint-00002-000005.json").write_text(json.dumps(facts))
+    write_checkpoint(tmp_path / "a", 2, 5, run, {"epochs": history, "stretches": stretches})
     code, out, err = rkcnn("runs", "--from", str(tmp_path))
     assert (code, err) == (0, "")
     _, first, second, _ = (" ".join(line.split()) for line in out.splitlines())
@@ -73,8 +71,7 @@ def test_errors_of_validation_images_are_not_called_test_errors(rkcnn: Run, tmp_
 
 
 def test_only_runs_that_have_begun(rkcnn: Run, tmp_path: Path) -> None:
-    facts = {"identity": outcome().run.as_dict(), "epoch": 0, "step": 0, "history": {"epochs": [], "stretches": []}}
-    (tmp_path / "checkpoint-00000-000000.json").write_text(json.dumps(facts))
+    write_checkpoint(tmp_path, 0, 0, outcome().run.as_dict(), {"epochs": [], "stretches": []})
     code, out, _ = rkcnn("runs", "--from", str(tmp_path))
     assert code == 0
     assert out.splitlines()[1].split()[5:] == ["-", "-", "0", "of", "3", "0:00", "-", "begun", str(tmp_path)]

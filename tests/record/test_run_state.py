@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
-from outcome import outcome
+from outcome import outcome, write_checkpoint
 from rkcnn.error import InputError
-from rkcnn.fit.checkpoint_file import SCHEMA, seal_facts
 from rkcnn.fit.recipe import find_recipe
 from rkcnn.fit.recipe_changes import read_changes
 from rkcnn.record.run import Run
 from rkcnn.record.run_state import BEGUN, NEW, BegunRun, find_begun_runs, find_shorter_run, find_state
-from rkcnn.run_folder import checkpoint_path, tensors_of
 
 HISTORY = tuple(replace(epoch, seconds=2.0) for epoch in outcome().epochs)
 IMAGES = "1" * 64
 
 
 def keep(folder: Path, epoch: int, step: int = 0) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"checkpoint-{epoch:05d}-{step:06d}.json"
     identity = {**outcome().run.as_dict(), "train_sha256": "0" * 64}
     stretches = [asdict(replace(outcome().stretches[0], epochs=epoch))]
-    write(path, epoch, step, identity, {"epochs": [asdict(done) for done in HISTORY[:epoch]], "stretches": stretches})
-    return path
-
-
-def write(path: Path, epoch: int, step: int, identity: dict[str, object], history: dict[str, object]) -> None:
-    """Write a checkpoint as `fit.checkpoint` does, with tensors that are none."""
-    facts = {"schema": SCHEMA, "identity": identity, "epoch": epoch, "step": step, "seconds": 0.0, "solver_stats": []}
-    path.write_bytes(seal_facts(facts | {"history": history, "sha256": hashlib.sha256(b"tensors").hexdigest()}))
-    tensors_of(path).write_bytes(b"tensors")
+    history = {"epochs": [asdict(done) for done in HISTORY[:epoch]], "stretches": stretches}
+    return write_checkpoint(folder, epoch, step, identity, history)
 
 
 def test_new_begun_and_done(tmp_path: Path) -> None:
@@ -141,7 +129,7 @@ def put(out: Path, epochs: int, images: str = IMAGES) -> Path:
     folder.mkdir(parents=True)
     result = outcome((0.03,) * epochs, run=run, data={"train_sha256": images})
     (folder / "result.json").write_bytes(result.to_json())
-    write(checkpoint_path(folder, epochs, 0), epochs, 0, {}, {})
+    write_checkpoint(folder, epochs, 0, {}, {})
     return folder
 
 

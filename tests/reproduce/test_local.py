@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -511,6 +512,25 @@ else:
     assert next(events).kind == "begins"
     events.close()
     assert [worker.process.returncode for worker in started] == [0, -signal.SIGKILL]
+
+
+def test_asked_to_stop_it_waits_for_a_worker_whose_beginning_was_not_read_yet(
+    stub: Callable[[str], None], started: list[WorkerProcess], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after Ctrl-Z and fg: the driver reads nothing for a while."""
+    stub(f"""
+import pathlib
+report("begins", runs[0][0])
+pathlib.Path({str(tmp_path)!r}, f"begun-{{runs[0][0]}}").touch()
+""")
+    monkeypatch.setattr(local, "slots_for", lambda *_: [Slot("cuda:0", 1), Slot("cuda:1", 1)])
+    events = train_here(many(2), tmp_path)
+    assert next(events).kind == "begins"
+    while len(list(tmp_path.glob("begun-*"))) < 2:
+        time.sleep(0.05)
+    time.sleep(0.2)  # the listener's thread takes the line
+    events.close()
+    assert [worker.process.returncode for worker in started] == [0, 0]
 
 
 @pytest.mark.parametrize(("count", "threads"), [(1, [2]), (2, [1, 1]), (9, [1, 1])])

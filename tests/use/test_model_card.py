@@ -115,7 +115,7 @@ def test_class_names_stay_in_their_cell() -> None:
     assert "| classes | 2: a\\|b, c |" in card
 
 
-@pytest.mark.parametrize("network", [*ZOO, *ORIGINALS])
+@pytest.mark.parametrize("network", [*ZOO, *ORIGINALS, "resnet-1001"])
 def test_every_network_has_a_card(network: str) -> None:
     card = write_card(replace(DIGITS, network=network), None, "me/digits", "mit")
     assert f"| network | `{network}` |" in card

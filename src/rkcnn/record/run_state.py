@@ -12,6 +12,7 @@ from typing import NamedTuple
 from rkcnn.disk import MissingFile, open_file
 from rkcnn.error import InputError
 from rkcnn.fit.checkpoint_file import read_facts
+from rkcnn.json_file import LONG, read_json
 from rkcnn.record.result import Epoch, Result, find_results, read_progress, read_result
 from rkcnn.record.run import Run
 from rkcnn.run_folder import RESULT, checkpoint_path, find_begun_folders, find_checkpoints, tensors_of
@@ -73,7 +74,7 @@ def _read_begun(folder: Path) -> BegunRun | InputError:
     return InputError(f"no checkpoint in {folder} can be read; remove them to start anew")
 
 
-def _has_tensors(path: Path, expected: str) -> bool:
+def _has_tensors(path: Path, expected: object) -> bool:
     """Whether the tensors of a checkpoint are there and have that checksum."""
     with open_file(tensors_of(path)) as file:
         return bool(hashlib.file_digest(file, "sha256").hexdigest() == expected)
@@ -99,9 +100,12 @@ def find_shorter_run(run: Run, folder: Path, checksums: Mapping[str, str]) -> Fi
 
 
 def _has_checkpoint(folder: Path, epochs: int) -> bool:
-    """Whether there is an undamaged checkpoint after so many epochs; results are often copied without them."""
+    """Whether there is a checkpoint after so many epochs, with its tensors; results are often copied without them.
+
+    If the rest of what its JSON file says is damaged, `fit.checkpoint` names it and takes the checkpoint before it.
+    """
     path = checkpoint_path(folder, epochs, 0)
     try:
-        return _has_tensors(path, read_facts(path)["sha256"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return _has_tensors(path, read_json(path, LONG)["sha256"])
+    except (OSError, ValueError, KeyError):
         return False

@@ -114,6 +114,10 @@ class _Scheduler:
         One that still prepares its runs is killed at once: it might compile for a minute before it hears, and its runs'
         checkpoints, if they have any, are those that it would continue from.
         """
+        while not self._events.empty():  # of events that were not handled yet, those that say that training has begun
+            worker, event = self._events.get()
+            if event is not None and event.kind == "begins":
+                worker.begun.add(event.index)
         for worker in self._workers:
             if worker.is_preparing:
                 worker.process.kill()

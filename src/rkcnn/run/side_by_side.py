@@ -84,7 +84,7 @@ def train_side_by_side(
     """Train runs of one data set, on a GPU as many at once as it has memory for, and return their results.
 
     A run with a result is not trained again, unless `execution.again`; one with a checkpoint continues from it. Raises
-    Stopped when a signal asks to stop, after every run has a checkpoint.
+    Stopped when a signal asks to stop, after every run that was prepared has a checkpoint.
     """
     results: dict[Run, Result] = {}
     with ExitStack() as stack:

@@ -12,7 +12,7 @@ from statistics import mean, stdev
 from rkcnn.escape import escape_code, escape_markdown
 from rkcnn.evaluation.binomial import wilson
 from rkcnn.evaluation.weights import NetworkDescription
-from rkcnn.model.families import FAMILIES, ORIGINALS
+from rkcnn.model.families import FAMILIES, find_original
 from rkcnn.model.period import load_class
 from rkcnn.model.spec import ModelSpec, spec_of
 from rkcnn.record.result import Result
@@ -125,7 +125,9 @@ def _describe_network(name: str) -> str:
     """Return what kind of network this is, with the equation of its time-step."""
     spec = spec_of(name)
     if spec is None:
-        about = inspect.getdoc(load_class(ORIGINALS[name].network)) or ""
+        original = find_original(name)
+        assert original is not None  # a name that is neither is refused before
+        about = inspect.getdoc(load_class(original.network)) or ""
         return f"{name} is a network as its own authors published it. {about}\n"
     family = FAMILIES[spec.family]
     foreign = (
@@ -219,7 +221,7 @@ def _write(value: object) -> str:
 def _describe_use(description: NetworkDescription, name: str) -> str:
     with_timm = (
         ""
-        if getattr(ORIGINALS.get(description.network), "network", "")
+        if spec_of(description.network) is None
         else f"""
 With timm, `timm.create_model("hf-hub:{name}", pretrained=True)` gives the same network after `import rkcnn.timm`.
 """
