@@ -63,7 +63,8 @@ def test_options_by_hand() -> None:
     several = {"stem": "conv", "norm": "paper", "attention": True, "multiscale": True}
     assert options_of(FAMILIES["ODENet"], "abm", 3) == {**several, "tol": 0.9, "converge": "batch", "adjoint": False}
     assert options_of(FAMILIES["RKNet"], "radau3", 1) == {**frame, "tol": 0.5}
-    assert options_of(FAMILIES["ANODE"], "dopri5", 1) == {**frame, "tol": None, "adjoint": False, "p": 1}
+    solved = {"adjoint": False, "statistics": "shared"}
+    assert options_of(FAMILIES["ANODE"], "dopri5", 1) == {**frame, **solved, "tol": None, "p": 1}
     assert options_of(FAMILIES["Momentum"], "", 1) == {**frame, "v0": "zero"}
 
 

@@ -62,6 +62,7 @@ def test_the_network_and_its_gradients_stay_as_they_were() -> None:
         ("RKCNN-R-2@k=8", 8, 4),  # of each of four stages norm2 is folded; the frame has group norm
         ("ResNet@k=8,norm=bn", 5, 2),
         ("RKNet-rk4_38@k=8,norm=bn", 6, 2),
+        ("RKNet-rk4_38@k=8,norm=bn,statistics=each", 6, 4),  # of f none, as it has other numbers in each evaluation
         ("CliqueNet-3@k=8", 12, 12),  # both phases read the same 1x1 convolution, each by its own norm
         ("Identity@k=8_8_8", 5, 5),  # nothing to fold
     ],

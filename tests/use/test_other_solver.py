@@ -62,6 +62,17 @@ def test_what_is_left_open_is_as_in_training() -> None:
     assert choose("RKNet-euler@k=8", method="gauss1", tol=0.1) == "gauss1, 1 step, tol 0.1"
 
 
+def test_statistics_of_each_evaluation_fit_no_other_method(images: Tensor) -> None:
+    network = build("RKNet-rk4_38@k=8_8,statistics=each")
+    for choice in (SolverChoice("rk4"), SolverChoice(steps=2)):
+        with pytest.raises(
+            InputError, match=r"statistics for each evaluation of f by rk4_38, 1 step, and for no others"
+        ):
+            solve_by(network, choice)
+    with torch.no_grad():
+        assert torch.equal(solve_by(network, SolverChoice())(images), network(images))
+
+
 @pytest.mark.parametrize("name", ["RKCNN-R-2@k=8", "Leapfrog@k=8", "Identity@k=8"])
 def test_a_network_without_f_is_refused(name: str) -> None:
     with pytest.raises(InputError, match=r"has no f that another method could solve.* RKNN, RKNet, ODENet, SONODE"):

@@ -1,4 +1,7 @@
-"""Batch norm: of one process or of several, and on a CPU with exact statistics in the layout channels last."""
+"""Batch norm: of one process or of several, and on a CPU with exact statistics in the layout channels last.
+
+Also with running statistics for each evaluation of an f that is evaluated several times in a forward pass.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +40,16 @@ class BatchNorm(nn.BatchNorm2d):
                 return self._normalise_by_rows(x)
         if self.training and self.frozen:
             return F.batch_norm(x, None, None, self.weight, self.bias, training=True, eps=self.eps)
+        return self._normalise_by_torch(x)
+
+    def statistics(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the running mean and variance, and the number of batches that they have followed."""
+        assert self.running_mean is not None
+        assert self.running_var is not None
+        assert self.num_batches_tracked is not None
+        return self.running_mean, self.running_var, self.num_batches_tracked
+
+    def _normalise_by_torch(self, x: Tensor) -> Tensor:
         return super().forward(x)
 
     def _normalise(self, x: Tensor, reducer: BatchReducer) -> Tensor:
@@ -63,13 +76,39 @@ class BatchNorm(nn.BatchNorm2d):
     @torch.no_grad()
     def track(self, mean: Tensor, variance: Tensor) -> None:
         """Move the running statistics towards a batch's mean and unbiased variance."""
-        assert self.running_mean is not None
-        assert self.running_var is not None
-        assert self.num_batches_tracked is not None
-        self.num_batches_tracked.add_(1)
-        share = 1 / int(self.num_batches_tracked) if self.momentum is None else self.momentum  # None: the mean of all
-        self.running_mean.lerp_(mean, share)
-        self.running_var.lerp_(variance, share)
+        running_mean, running_variance, _ = self.statistics()
+        share = self._count()
+        running_mean.lerp_(mean, share)
+        running_variance.lerp_(variance, share)
+
+    def _count(self) -> float:
+        """Count a batch, and return its share of the running statistics."""
+        count = self.statistics()[2].add_(1)
+        return 1 / int(count) if self.momentum is None else self.momentum  # None: the mean of all
+
+
+class EvaluationNorm(BatchNorm):
+    """Batch norm with running statistics for each of several evaluations of f in a forward pass.
+
+    `evaluation`, which the solver sets, counts from 0 and says which one it is. The weight and the bias are the same
+    for all. In training each evaluation is normalised by its own batch anyway; without such sets, evaluation mode has
+    one average over the batches of all of them, which fits none if their states differ (docs/findings.md).
+    """
+
+    def __init__(self, width: int, evaluations: int, eps: float = 1e-3, momentum: float = 0.01) -> None:
+        super().__init__(width, eps, momentum)
+        self.evaluation = 0
+        for name, buffer in list(self.named_buffers()):
+            self.register_buffer(name, torch.stack([buffer] * evaluations))
+
+    def statistics(self) -> tuple[Tensor, Tensor, Tensor]:
+        mean, variance, count = super().statistics()
+        return mean[self.evaluation], variance[self.evaluation], count[self.evaluation]
+
+    def _normalise_by_torch(self, x: Tensor) -> Tensor:
+        mean, variance, _ = self.statistics()
+        share = self._count() if self.training else 0.0
+        return F.batch_norm(x, mean, variance, self.weight, self.bias, self.training, share, self.eps)
 
 
 class _NormaliseByRows(torch.autograd.Function):

@@ -59,6 +59,11 @@ OPTIONS: dict[str, Option] = {  # in the order in which names write them
         "choice", about="judge convergence over the whole batch, or for each image", choices=("batch", "image")
     ),
     "adjoint": Option("switch", about="gradients by integrating backwards in time"),
+    "statistics": Option(
+        "choice",
+        about="batch norms in f have one set of running statistics for all its evaluations, or one for each",
+        choices=("shared", "each"),
+    ),
     "p": Option("count", about="channels of zeros that are added to y"),
     "v0": Option("choice", about="the velocity at the start of a period", choices=("zero", "learned")),
 }
@@ -105,6 +110,8 @@ def _solved_by(method: str) -> Variant:
         options["converge"] = "batch"
     if method not in IMPLICIT:
         options["adjoint"] = False
+        if method != "abm":
+            options["statistics"] = "shared"
     if method not in ADAMS:
         return Variant(method, options=options)
     least = ADAMS_STARTERS + 1, "its first steps are Runge–Kutta steps, and with fewer there would be no Adams step"

@@ -10,13 +10,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rkcnn.model.batch_norm import EvaluationNorm
 from rkcnn.solvers.solver_step import at_least_float32
 
 
 class ChannelAffine(nn.Module):
     """scale * x + shift for each channel: what a batch norm computes in evaluation, as one pass over x.
 
-    In half precision the result is computed in float32 and rounded once.
+    Both are vectors, or matrices with a row for each evaluation of f, of which `evaluation` is the one that the solver
+    is at. In half precision the result is computed in float32 and rounded once.
     """
 
     scale: Tensor
@@ -26,17 +28,20 @@ class ChannelAffine(nn.Module):
 
     def __init__(self, scale: Tensor, shift: Tensor) -> None:
         super().__init__()
+        self.evaluation = 0
         for name, values in {"scale": scale, "shift": shift}.items():
             self.register_buffer(name, values)
-        self.register_buffer("zeros", torch.zeros_like(scale))
-        self.register_buffer("ones", torch.ones_like(scale))
+        self.register_buffer("zeros", scale.new_zeros(scale.shape[-1]))
+        self.register_buffer("ones", scale.new_ones(scale.shape[-1]))
 
     def forward(self, x: Tensor) -> Tensor:
+        scale, shift = self.scale, self.shift
+        if scale.dim() > 1:
+            scale, shift = scale[self.evaluation], shift[self.evaluation]
         if torch.compiler.is_compiling():  # then it becomes part of the pass before or after it
-            scale, shift = (values[:, None, None] for values in (self.scale, self.shift))
-            return (at_least_float32(x) * scale + shift).to(x.dtype)
+            return (at_least_float32(x) * scale[:, None, None] + shift[:, None, None]).to(x.dtype)
         return F.batch_norm(
-            x, self.zeros, self.ones, self.scale, self.shift, eps=1e-30
+            x, self.zeros, self.ones, scale, shift, eps=1e-30
         )  # added to 1: exact, and torch 2.11 refuses 0
 
 
@@ -45,7 +50,8 @@ def fold_norms(network: nn.Module) -> nn.Module:
 
     A batch norm that alone reads a convolution becomes part of its weight and bias; modules name such pairs in
     `folded_norms` (a convolution and its norm), and in an `nn.Sequential` they follow each other. Every other batch
-    norm becomes a ChannelAffine. A group norm depends on the image and stays. New weights are computed in float64.
+    norm becomes a ChannelAffine, and so does one that differs from evaluation to evaluation of f. A group norm depends
+    on the image and stays. New weights are computed in float64.
     """
     folded = copy.deepcopy(network).eval().requires_grad_(False)
     for module in list(folded.modules()):
@@ -66,7 +72,8 @@ def _find_pairs(module: nn.Module) -> Iterator[tuple[str, str]]:
     modules = dict(module.named_modules())
     for convolution, norm in pairs.items():
         one, other = modules.get(convolution), modules.get(norm)
-        if isinstance(one, nn.Conv2d) and isinstance(other, nn.BatchNorm2d):
+        known = isinstance(other, nn.BatchNorm2d) and not isinstance(other, EvaluationNorm)
+        if isinstance(one, nn.Conv2d) and known:
             yield convolution, norm
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from rkcnn.model.batch_norm import BatchNorm
+from rkcnn.model.batch_norm import BatchNorm, EvaluationNorm
+from rkcnn.model.fold import ChannelAffine
 from rkcnn.model.layers import Frozen
 from rkcnn.model.period import PaperSolveCost
 from rkcnn.model.spec import ModelSpec
@@ -16,7 +17,7 @@ from rkcnn.solvers.adjoint import adjoint
 from rkcnn.solvers.implicit import implicit
 from rkcnn.solvers.methods import ADAMS, IMPLICIT, TABLEAUS
 from rkcnn.solvers.solve import take_steps
-from rkcnn.solvers.solver_step import LOCAL, BatchReducer, Field, SolverStep, at_least_float32
+from rkcnn.solvers.solver_step import LOCAL, BatchReducer, Field, SolverStep, Time, at_least_float32
 
 # R = 18 operations a 3/8-rule step; the paper charges an Adams solve two starters of 4 evaluations, nothing
 # for f(t_n, y_n), one evaluation for the corrector, and 14 or 16 operations more (docs/spec.md, 2 and 4).
@@ -126,4 +127,18 @@ class Solver:
                 step = replace(step, evaluations=step.evaluations + 1)
             yield step
         else:
-            yield from integrate(f if self.exact else Frozen(f, norms=False), y, 0.0, 1.0)
+            yield from integrate(CountedEvaluations(f) if self.exact else Frozen(f, norms=False), y, 0.0, 1.0)
+
+
+class CountedEvaluations:
+    """f, which tells those of its norms that differ from evaluation to evaluation which one it is."""
+
+    def __init__(self, f: nn.Module) -> None:
+        self.f, self.evaluation = f, 0
+        self.norms = [module for module in f.modules() if isinstance(module, EvaluationNorm | ChannelAffine)]
+
+    def __call__(self, t: Time, y: Tensor) -> Tensor:
+        for norm in self.norms:
+            norm.evaluation = self.evaluation
+        self.evaluation += 1
+        return self.f(t, y)

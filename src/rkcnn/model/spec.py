@@ -39,6 +39,7 @@ class ModelSpec:
     v0: str | None = None
     converge: str | None = None
     adjoint: bool | None = None
+    statistics: str | None = None
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:
@@ -150,6 +151,8 @@ class ModelSpec:
             value = getattr(self, name)
             if option.kind == "count" and value is not None and value < 1:
                 raise InputError(f"{head}: {name}={value} given; it must be at least 1")
+        if self.statistics == "each":
+            self._check_evaluations()
         if self.tol is not None:
             if not 0 < self.tol < float("inf"):
                 raise InputError(f"{head}: tol={self.tol} given; a tolerance is a positive number")
@@ -157,6 +160,18 @@ class ModelSpec:
                 raise InputError(
                     f"{head}: r={_join(self.r)} with tol given; with a tolerance the step adapts, leave r out"
                 )
+
+    def _check_evaluations(self) -> None:
+        """Refuse statistics for each evaluation where there are none, or where their number is not fixed."""
+        reason = ""
+        if norms_of(self)[1] != "bn":
+            reason = "f has group norm, which has no running statistics; add norm=bn"
+        elif self.tol is not None:
+            reason = "with a tolerance the data decide how often f is evaluated; leave one of the two out"
+        elif self.adjoint:
+            reason = "with adjoint=on they are taken once, at the solution; leave one of the two out"
+        if reason:
+            raise InputError(f"{self._head()}: statistics=each given; {reason}")
 
     def _head(self) -> str:
         return "-".join(filter(None, (self.family, self.variant, _join(self.stages))))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.error import InputError, did_you_mean
+from rkcnn.model.batch_norm import EvaluationNorm
 from rkcnn.model.network import Network
 from rkcnn.model.solver import Solver
 from rkcnn.model.steps.ode import OdePeriod
@@ -86,7 +87,14 @@ def solve_by(network: nn.Module, choice: SolverChoice) -> Network:
         )
     other = copy.deepcopy(network)
     for period in find_ode_periods(other):
-        period.solver = _choose(period.solver, choice)
+        trained, chosen = period.solver, _choose(period.solver, choice)
+        same = (chosen.method, chosen.steps, chosen.tol) == (trained.method, trained.steps, trained.tol)
+        if not same and any(isinstance(module, EvaluationNorm) for module in period.f.modules()):
+            raise InputError(
+                f"{describe_solver(chosen)} given; the batch norms of {network.name} have statistics for each "
+                f"evaluation of f by {describe_solver(trained)}, and for no others"
+            )
+        period.solver = chosen
     return other
 
 

@@ -28,7 +28,11 @@ def test_cliquenets_block_is_ours(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["RKNet-rk4_38@k=4", "ODENet-ab@k=4", "RKNN-midpoint@k=4,r=3", "RKNN-euler@k=4_4,norm=gn"]
+    "name",
+    [
+        *("RKNet-rk4_38@k=4", "ODENet-ab@k=4", "RKNN-midpoint@k=4,r=3", "RKNN-euler@k=4_4,norm=gn"),
+        *("RKNet-rk4_38@k=4_4,statistics=each", "ODENet-ab@k=4_4,statistics=each"),
+    ],
 )
 def test_torchdiffeq_takes_the_same_steps(name: str) -> None:
     assert difference(PeerChoice("torchdiffeq"), name) <= TOLERANCE

@@ -138,6 +138,7 @@ def test_torch_compile_sees_one_operator() -> None:
 
 SOLVED = (
     *("RKNN-rk4_38@k=4_4", "ODENet-ab@k=4_5", "ODENet-abm@k=4_4,tol=0.1", "SONODE@k=4_4"),
+    *("RKNN-rk4_38@k=4_4,statistics=each", "RKNet-rk4_38@k=4_4,statistics=each"),
     *("RKNet-dopri5@k=4_4,tol=0.1", "RKNet-radau3@k=4_4"),
 )
 

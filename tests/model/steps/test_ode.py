@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import deepcopy
 from typing import cast
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torchdiffeq import odeint
 
 from rkcnn.model.batch_norm import BatchNorm
+from rkcnn.model.create import create_model
 from rkcnn.model.layers import Layers
 from rkcnn.model.spec import parse
 from rkcnn.model.steps.ode import OdeFunction, OdeNet
+from rkcnn.solvers.solver_step import Time
 
 
 @pytest.mark.parametrize("k", [8, 32])
@@ -88,3 +92,66 @@ def test_fixed_steps_update_running_statistics_at_every_evaluation() -> None:
     period = OdeNet(parse("RKNN-rk4_38@k=8,norm=bn"), 0, Layers("bn")).train()
     period(torch.randn(2, 8, 5, 5))
     assert {int(n.num_batches_tracked or 0) for n in period.modules() if isinstance(n, BatchNorm)} == {4}
+
+
+@pytest.mark.parametrize(
+    ("name", "evaluations"),
+    [
+        ("RKNN-rk4_38@k=8_8,statistics=each", 4),
+        ("RKNet-rk4@k=8_8,r=2,statistics=each", 8),
+        ("RKNet-dopri5@k=8_8,r=2,statistics=each", 13),  # the second step begins with the last stage of the first
+        ("ODENet-ab@k=8_8,statistics=each", 10),
+    ],
+)
+def test_each_evaluation_has_statistics_of_its_own(name: str, evaluations: int) -> None:
+    """As many batch norms with one weight would have, one for each evaluation in turn."""
+    torch.manual_seed(0)
+    period = OdeNet(parse(name), 0, Layers("bn")).double().train()
+    alone = [[BatchNorm(8).double() for _ in range(evaluations)] for _ in range(3)]
+    norms = [period.f.get_submodule(name) for name in ("norm1", "norm2", "norm3")]
+    seen: list[list[Tensor]] = [[], [], []]
+    hooks = [norm.register_forward_hook(lambda _, x, __, i=i: seen[i].append(x[0])) for i, norm in enumerate(norms)]
+    for _ in range(2):
+        period(torch.randn(2, 8, 5, 5, dtype=torch.float64))
+    for norm, others, inputs in zip(norms, alone, seen, strict=True):
+        assert len(inputs) == 2 * evaluations
+        for call, x in enumerate(inputs):
+            others[call % evaluations](x)
+        for buffer in ("running_mean", "running_var", "num_batches_tracked"):
+            torch.testing.assert_close(
+                norm.get_buffer(buffer), torch.stack([other.get_buffer(buffer) for other in others])
+            )
+    for hook in hooks:
+        hook.remove()
+    period.eval()
+    y, given = torch.randn(3, 8, 5, 5, dtype=torch.float64), iter(range(evaluations))
+
+    def by_the_others(t: Time, y: Tensor) -> Tensor:
+        i = next(given)
+        f = deepcopy(period.f)
+        f.norm1, f.norm2, f.norm3 = (others[i].eval() for others in alone)
+        return f(t, y)
+
+    *_, last = period.solver.walk(Given(period.f, by_the_others), y)
+    torch.testing.assert_close(period(y)[0], last.y)
+
+
+class Given(nn.Module):
+    """A function of (t, y) as a module."""
+
+    def __init__(self, f: nn.Module, compute: Callable[[Time, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.f, self.compute = f, compute
+
+    def forward(self, t: Time, y: Tensor) -> Tensor:
+        return self.compute(t, y)
+
+
+def test_statistics_of_each_evaluation_are_no_parameters_and_the_first_velocity_has_one_set() -> None:
+    names = ("SONODE@k=8_8", "SONODE@k=8_8,statistics=each")
+    shared, each = (create_model(name) for name in names)
+    assert {key: value.shape for key, value in shared.named_parameters()} == {
+        key: value.shape for key, value in each.named_parameters()
+    }
+    assert each.get_buffer("periods.0.f.acceleration.norm1.running_mean").shape == (4, 8)
+    assert each.get_buffer("periods.0.velocity.norm1.running_mean").shape == (8,)

@@ -15,6 +15,7 @@ from rkcnn.bench.plan import CannotRun, PeerChoice
 from rkcnn.error import InputError
 from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.network import Network
+from rkcnn.model.solver import CountedEvaluations
 from rkcnn.model.spec import norms_of
 
 TORCHDIFFEQ = {  # our method -> theirs, and its options
@@ -49,7 +50,7 @@ class TheirSolve(nn.Module):
 
     def forward(self, y: Tensor) -> tuple[Tensor, Tensor]:
         ends = torch.tensor([0.0, 1.0], dtype=y.dtype, device=y.device)
-        end = self.odeint(self.f, y, ends, **self.settings)[1]
+        end = self.odeint(CountedEvaluations(self.f), y, ends, **self.settings)[1]
         return end, end
 
 

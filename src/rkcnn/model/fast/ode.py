@@ -209,10 +209,9 @@ def take_function(f: OdeFunction, t: Time, y: Tensor) -> Tensor:
             norm.track(mean + centre[: y.shape[1]] if norm is norms[0] else mean, variance)
         if not f.time:  # the bias, which the next norm removes, was left out
             for norm, conv in zip(norms[1:], convolutions, strict=True):
-                assert norm.running_mean is not None
                 assert norm.momentum is not None
                 assert conv.bias is not None
-                norm.running_mean.add_(conv.bias, alpha=norm.momentum)
+                norm.statistics()[0].add_(conv.bias, alpha=norm.momentum)
     return out
 
 

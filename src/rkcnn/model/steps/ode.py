@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
@@ -65,7 +66,7 @@ class OdePeriod(Period):
     """y(1) of y' = f(t, y), y(0) = y, by the solver in the name; all steps share f.
 
     With fixed steps, batch norm inside f updates its running statistics at every evaluation, as in the ODE-Nets that
-    the paper transplants; for other solves see `Solver.walk`.
+    the paper transplants; with statistics=each, every evaluation has its own. For other solves see `Solver.walk`.
     """
 
     reads_time: ClassVar[bool] = True  # whether f depends on t
@@ -79,6 +80,13 @@ class OdePeriod(Period):
         self.paper_solve_cost = self.solver.paper_solve_cost
         self.has_paper_flops = self.paper_solve_cost is not None
         self.solver_stats = None if self.exact else SolverStats()
+
+    @staticmethod
+    def layers_of_f(spec: ModelSpec, index: int, layers: Layers) -> Layers:
+        """Return what makes the layers of f."""
+        if spec.statistics != "each":
+            return layers
+        return replace(layers, evaluations=Solver.of(spec, index).least_evaluations)
 
     def start(self, y: Tensor) -> Tensor:
         """Return the solver's first state, given the frame's y."""
@@ -142,7 +150,7 @@ class OdeNet(OdePeriod):
 
     def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
         k = spec.k[index]
-        super().__init__(spec, index, OdeFunction(k, layers, self.reads_time), k)
+        super().__init__(spec, index, OdeFunction(k, self.layers_of_f(spec, index, layers), self.reads_time), k)
 
 
 class Rknn(OdeNet):

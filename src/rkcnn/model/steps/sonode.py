@@ -32,7 +32,7 @@ class Sonode(OdePeriod):
 
     def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
         k = spec.k[index]
-        super().__init__(spec, index, Acceleration(OdeFunction(k, layers)), k)
+        super().__init__(spec, index, Acceleration(OdeFunction(k, self.layers_of_f(spec, index, layers))), k)
         self.velocity = OdeFunction(k, layers)
         self.has_paper_flops, self.paper_solve_cost = False, None
 

@@ -1,0 +1,101 @@
+"""How much of a network's error comes from one set of running statistics for several evaluations of f.
+
+    python benchmarks/norms_of_evaluations.py RUN [--images 5000] [--test 10000]
+
+RUN is a finished run of RKNN, RK-Net or ODE-Net with a fixed number of evaluations and batch norm in f. While it
+trains, each evaluation of f normalises by the statistics of its own batch; in evaluation all share one running average.
+The same weights are measured with four kinds of statistics: the running averages of the run; averages taken anew from
+training images that are not augmented, shared as before; the same with a set for each evaluation; and those of each
+batch of 250 test images itself, as in training. The images are the first of the training set and of the test set.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+
+import torch
+from torch import Tensor, nn
+
+import rkcnn
+from rkcnn.evaluation.binomial import wilson
+from rkcnn.model.batch_norm import EvaluationNorm
+from rkcnn.model.create import create_model
+from rkcnn.use.load import Classifier
+
+BATCH = 250
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run")
+    parser.add_argument("--images", type=int, default=5000, help="to train statistics on")
+    parser.add_argument("--test", type=int, default=10_000)
+    given = parser.parse_args()
+    model = rkcnn.load(given.run)
+    assert model.result is not None
+    training, test = rkcnn.load_images(model.result.run.data)
+    taught = model.normalise(training.pixels[: given.images])
+    pixels, labels = model.normalise(test.pixels[: given.test]), test.labels[: given.test]
+    print(f"{model.name}, training error {100 * model.result.epochs[-1].training_error:.2f} %, {len(labels):,} images")
+    separated = take_anew(separate(model), taught)
+    ways: dict[str, Callable[[], nn.Module]] = {
+        "running averages of the run": lambda: model.network,
+        "taken anew, shared": lambda: take_anew(deepcopy(model.network), taught),
+        "taken anew, one set for each evaluation": lambda: separated,
+        "those of each batch of test images": lambda: set_norms(deepcopy(model.network), True),
+    }
+    for way, make in ways.items():
+        wrong = int((predict(make(), pixels) != labels).sum())
+        low, high = wilson(wrong, len(labels))
+        print(f"{way}: {100 * wrong / len(labels):.2f} % ({100 * low:.2f} to {100 * high:.2f})", flush=True)
+    show_variances(separated)
+
+
+def separate(model: Classifier) -> nn.Module:
+    """Return the same network with a set of statistics for each evaluation of f, each of them that of the run."""
+    network = create_model(f"{model.name},statistics=each", len(model.classes), model.channels)
+    sets = network.state_dict()
+    network.load_state_dict({name: value.expand_as(sets[name]) for name, value in model.network.state_dict().items()})
+    return network
+
+
+def show_variances(network: nn.Module) -> None:
+    """Print how the variance that each norm of f divides by differs from evaluation to evaluation."""
+    print("running variance of each evaluation over the mean of all evaluations, median over channels")
+    for name, norm in network.named_modules():
+        if isinstance(norm, EvaluationNorm):
+            variance = norm.get_buffer("running_var")
+            ratios = (variance / variance.mean(0)).median(1).values
+            print(f"  {name}: {', '.join(f'{float(ratio):.2f}' for ratio in ratios)}")
+
+
+def set_norms(network: nn.Module, training: bool) -> nn.Module:
+    """Let batch norms take the statistics of their batches, or their running ones; all else is as in evaluation."""
+    network.eval()
+    for norm in norms_of(network):
+        norm.train(training)
+    return network
+
+
+def norms_of(network: nn.Module) -> Iterable[nn.BatchNorm2d]:
+    return (module for module in network.modules() if isinstance(module, nn.BatchNorm2d))
+
+
+def take_anew(network: nn.Module, pixels: Tensor) -> nn.Module:
+    """Give all batch norms the mean statistics over batches of these images."""
+    for norm in norms_of(set_norms(network, True)):
+        norm.reset_running_stats()
+        norm.momentum = None  # torch's sign for the mean of all batches
+    predict(network, pixels)
+    return set_norms(network, False)
+
+
+@torch.no_grad()
+def predict(network: nn.Module, pixels: Tensor) -> Tensor:
+    return torch.cat([network(batch).argmax(1) for batch in pixels.split(BATCH)])
+
+
+if __name__ == "__main__":
+    main()
