@@ -70,6 +70,40 @@ def test_a_default_device_of_the_caller_is_left_out_for_a_while() -> None:
         assert torch.ones(1).is_meta
 
 
+@pytest.mark.parametrize("precision", ["medium", "high", "highest"])
+def test_rounding_that_a_caller_allowed_is_off_for_a_while(precision: str) -> None:
+    backends: Any = torch.backends
+
+    def settings() -> list[object]:
+        parts = (backends.mkldnn.matmul, backends.mkldnn.conv, backends.cuda.matmul, backends.cudnn.conv)
+        return [*(part.fp32_precision for part in parts), backends.cudnn.allow_tf32]
+
+    torch.set_float32_matmul_precision(precision)
+    try:
+        before = settings()
+        for allowed in ("fp32", "tf32"):
+            with usual_torch():
+                set_precision(allowed)  # as a run does
+                assert (backends.mkldnn.matmul.fp32_precision, backends.mkldnn.conv.fp32_precision) == ("ieee", "ieee")
+            assert settings() == before
+            assert torch.get_float32_matmul_precision() == precision
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+def test_rounding_set_by_torchs_newer_names_is_off_for_a_while() -> None:
+    backends: Any = torch.backends
+    products = backends.mkldnn.matmul
+    before = products.fp32_precision
+    backends.mkldnn.fp32_precision = products.fp32_precision = "bf16"
+    try:
+        with usual_torch():
+            assert products.fp32_precision == "ieee"
+        assert products.fp32_precision == "bf16"
+    finally:
+        backends.mkldnn.fp32_precision, products.fp32_precision = "none", before
+
+
 def test_convolutions_of_a_run_give_the_same_bits_whatever_the_caller_set() -> None:
     cudnn = torch.backends.cudnn
     before = cudnn.deterministic, cudnn.benchmark

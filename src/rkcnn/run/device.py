@@ -57,16 +57,45 @@ def repeatable_convolutions() -> Iterator[None]:
 
 
 @contextmanager
+def own_rounding() -> Iterator[None]:
+    """Compute float32 products and convolutions on a CPU exactly in the block, and forget what it sets for GPUs.
+
+    A CPU with units for bfloat16 rounds products to it after a caller's `torch.set_float32_matmul_precision("medium")`.
+    """
+    backends: Any = torch.backends
+    cpu = (backends.mkldnn.matmul, backends.mkldnn.conv)
+    parts = (*cpu, backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn)
+    before = [part.fp32_precision for part in parts]
+    convolutions = backends.cudnn.allow_tf32
+    try:
+        products = torch.get_float32_matmul_precision()
+    except RuntimeError:  # the caller has set parts that no single name describes
+        products = None
+    try:
+        for part in cpu:
+            part.fp32_precision = "ieee"
+        yield
+    finally:
+        if products is not None:
+            torch.set_float32_matmul_precision(products)
+        backends.cudnn.allow_tf32 = convolutions
+        for part, precision in zip(parts, before, strict=True):
+            part.fp32_precision = precision
+
+
+@contextmanager
 def usual_torch() -> Iterator[None]:
     """Compute in the block as runs do: new tensors on the CPU in float32, with gradients, no autocast, the same bits.
 
-    Otherwise a caller's `torch.set_default_dtype`, `torch.set_default_device`, `torch.no_grad`, `torch.autocast` or
-    `torch.backends.cudnn.benchmark` would change a run's results, or break it.
+    Otherwise a caller's `torch.set_default_dtype`, `torch.set_default_device`, `torch.no_grad`, `torch.autocast`,
+    `torch.set_float32_matmul_precision` or `torch.backends.cudnn.benchmark` would change a run's results, or break it.
     """
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     try:
-        with torch.inference_mode(False), torch.enable_grad(), repeatable_convolutions(), ExitStack() as stack:
+        with torch.inference_mode(False), torch.enable_grad(), ExitStack() as stack:
+            stack.enter_context(repeatable_convolutions())
+            stack.enter_context(own_rounding())
             for kind in ("cpu", "cuda"):
                 if torch.is_autocast_enabled(kind):
                     stack.enter_context(torch.autocast(kind, enabled=False))
