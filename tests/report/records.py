@@ -14,6 +14,7 @@ from rkcnn.record.result import Result
 from rkcnn.record.tables import TABLES
 from rkcnn.report.report import TableReport, build_report
 from rkcnn.report.results import ResultTable, build_result_table, read_records
+from rkcnn.report.row import Row
 
 ERRORS = {
     "ResNet@k=32": (0.0038, 0.0041, 0.0039, 0.0043, 0.0040),
@@ -62,6 +63,11 @@ def results_of(
 ) -> ResultTable:
     """The records below a folder, arranged as a table."""
     return build_result_table(TABLES[table], read_records(folder)[0], preset, read_memories(folder)[0], precision)
+
+
+def row_of(folder: Path, network: str, table: str = "mnist", preset: str | None = None) -> Row:
+    """The row of one network in a table of the records below a folder."""
+    return next(row for row in results_of(folder, table, preset).rows if row.network == network)
 
 
 def report_of(folder: Path, table: str = "mnist", preset: str | None = None) -> TableReport:

@@ -13,7 +13,7 @@ from scipy import stats
 from report.records import ERRORS, put_records, report_of, results_of
 from rkcnn.data.sets import SETS
 from rkcnn.report.compare import find_mistakes, read_labels, read_predictions
-from rkcnn.report.results import Row
+from rkcnn.report.row import Row
 
 
 def test_differences_are_welchs_and_corrected_over_the_table(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from rkcnn.fit.recipe import find_recipe
 from rkcnn.record.result import Result, Stretch
 from rkcnn.report.files import write_files
 from rkcnn.report.report import build_report, find_origins
-from rkcnn.report.results import ResultTable, Row, read_records
+from rkcnn.report.results import ResultTable, read_records
+from rkcnn.report.row import Row
 from rkcnn.report.tables.csv import table_csv
 from rkcnn.report.tables.markdown import table_markdown
 from rkcnn.report.tables.text import table_text

@@ -8,16 +8,12 @@ from pathlib import Path
 import pytest
 
 from footprints import put_memories
-from report.records import ERRORS, put_records, results_of
+from report.records import ERRORS, put_records, results_of, row_of
 from rkcnn.error import InputError
 from rkcnn.record.tables import PRESETS, TABLES
 from rkcnn.report.paper import family_of, reference_of
-from rkcnn.report.results import Row, find_conflicts, find_precisions, read_records
+from rkcnn.report.results import find_conflicts, find_precisions, read_records
 from rkcnn.report.sentences import preset_warning, title
-
-
-def row(folder: Path, spec: str, table: str = "mnist", preset: str | None = None) -> Row:
-    return next(row for row in results_of(folder, table, preset).rows if row.network == spec)
 
 
 def test_rows_are_the_tables_whatever_was_run(tmp_path: Path) -> None:
@@ -29,23 +25,9 @@ def test_rows_are_the_tables_whatever_was_run(tmp_path: Path) -> None:
     assert all(row.missing == 5 and row.last is None for row in seen.rows if row.network not in ERRORS)
 
 
-def test_errors_of_the_last_and_the_best_epoch(tmp_path: Path) -> None:
-    put_records(tmp_path)
-    one = row(tmp_path, "RKCNN-I-2@k=32")
-    assert one.last
-    assert one.best
-    assert one.last.mean == pytest.approx(0.0035)
-    assert one.best.mean == pytest.approx(0.0033)
-    assert (one.last.n, one.last.min, one.seconds) == (5, 0.0033, 65.4)
-    assert one.printed
-    assert one.printed.printed == "0.29(0.316±0.033)"
-    assert (one.label, one.family, one.params) == ("RKCNN-I-2 k=32", "RKCNN-I", 1234)
-    assert [folder.name for folder in one.folders] == [f"seed-{seed}" for seed in range(5)]
-
-
 def test_one_that_diverged_is_a_result_and_no_error(tmp_path: Path) -> None:
     put_records(tmp_path, {"ODENet-ab@k=32": (0.004, None, None)})
-    one = row(tmp_path, "ODENet-ab@k=32")
+    one = row_of(tmp_path, "ODENet-ab@k=32")
     assert (len(one.results), len(one.diverged), one.missing) == (1, 2, 2)
     assert one.last
     assert one.last.std is None
@@ -55,7 +37,7 @@ def test_recipes_are_never_mixed(tmp_path: Path) -> None:
     put_records(tmp_path, {"ResNet@k=32": (0.01, 0.01)}, preset="fast")
     put_records(tmp_path, {"ResNet@k=32": (0.3,)}, preset="smoke")
     assert results_of(tmp_path).preset == "fast"
-    assert [len(row(tmp_path, "ResNet@k=32", preset=preset).results) for preset in PRESETS] == [0, 2, 1]
+    assert [len(row_of(tmp_path, "ResNet@k=32", preset=preset).results) for preset in PRESETS] == [0, 2, 1]
     put_records(tmp_path, {"ResNet@k=32": (0.004,)})
     assert results_of(tmp_path).preset == "paper"
     assert results_of(tmp_path, "mnist", "smoke").preset == "smoke"
@@ -93,12 +75,12 @@ def test_an_overridden_recipe_stays_out(tmp_path: Path) -> None:
 
 def test_all_seeds_count_also_those_beyond_the_tables(tmp_path: Path) -> None:
     put_records(tmp_path, {"ResNet@k=32": (0.004, 0.0041, 0.0042, 0.0043, 0.0044, 0.0045, 0.009)})
-    one = row(tmp_path, "ResNet@k=32")
+    one = row_of(tmp_path, "ResNet@k=32")
     assert ([result.run.seed for result in one.results], one.missing) == ([0, 1, 2, 3, 4, 5, 6], 0)
     assert one.last
     assert one.last.mean == pytest.approx((0.0255 + 0.009) / 7)
     put_records(tmp_path, {"ResNet@k=32": (0.3, 0.4, 0.5)}, preset="smoke")
-    one = row(tmp_path, "ResNet@k=32", preset="smoke")
+    one = row_of(tmp_path, "ResNet@k=32", preset="smoke")
     assert (len(one.results), one.missing) == (3, 0), "smoke has one seed in the table"
 
 
@@ -106,23 +88,8 @@ def test_any_seeds_make_up_the_tables_number(tmp_path: Path) -> None:
     folders = put_records(tmp_path, {"ResNet@k=32": (0.004,) * 8})
     for at in folders[2:7]:
         (at / "result.json").unlink()
-    one = row(tmp_path, "ResNet@k=32")
+    one = row_of(tmp_path, "ResNet@k=32")
     assert ([result.run.seed for result in one.results], one.missing) == ([0, 1, 7], 2)
-
-
-def test_what_survives_of_a_row_is_not_all_finished(tmp_path: Path) -> None:
-    put_records(tmp_path, {"ODENet-ab@k=32": (0.004, None), "ResNet@k=32": (0.004,)})
-    assert [row(tmp_path, spec).all_finished for spec in ("ODENet-ab@k=32", "ResNet@k=32", "Identity@k=32")] == [
-        False, True, False,
-    ]  # fmt: skip
-
-
-def test_how_many_were_side_by_side_is_told_where_all_records_say(tmp_path: Path) -> None:
-    put_records(tmp_path, {"ResNet@k=32": (0.004,)}, machine={"together": 3})
-    put_records(tmp_path, {"Identity@k=32": (0.004,)}, machine={})
-    assert [row(tmp_path, spec).side_by_side for spec in ("ResNet@k=32", "Identity@k=32", "DenseNet-2@k=32")] == [
-        3, None, None,
-    ]  # fmt: skip
 
 
 def test_a_record_from_before_a_recipe_field_counts(tmp_path: Path) -> None:
@@ -130,25 +97,25 @@ def test_a_record_from_before_a_recipe_field_counts(tmp_path: Path) -> None:
     record = json.loads((at / "result.json").read_bytes())
     del record["run"]["recipe"]["max_steps_per_epoch"]
     (at / "result.json").write_text(json.dumps(record))
-    assert len(row(tmp_path, "ResNet@k=32").results) == 1
+    assert len(row_of(tmp_path, "ResNet@k=32").results) == 1
 
 
 def test_a_copy_counts_once(tmp_path: Path) -> None:
     put_records(tmp_path / "a", {"ResNet@k=32": (0.004,)})
     put_records(tmp_path / "b", {"ResNet@k=32": (0.004,)})
-    assert len(row(tmp_path, "ResNet@k=32").results) == 1
+    assert len(row_of(tmp_path, "ResNet@k=32").results) == 1
 
 
 def test_tables_share_runs(tmp_path: Path) -> None:
     put_records(tmp_path)
-    shared = row(tmp_path, "RKCNN-I-2@k=32", "sota-mnist")
+    shared = row_of(tmp_path, "RKCNN-I-2@k=32", "sota-mnist")
     assert len(shared.results) == 5
     assert shared.label == "RKCNN-I-2"
 
 
 def test_a_table_of_our_own_has_nothing_of_the_papers(tmp_path: Path) -> None:
     put_records(tmp_path, {"RKCNN-I-2_2_2@k=80": (0.05, 0.06)}, "scaling")
-    one = row(tmp_path, "RKCNN-I-2_2_2@k=80", "scaling")
+    one = row_of(tmp_path, "RKCNN-I-2_2_2@k=80", "scaling")
     assert (one.printed, one.label, one.missing) == (None, "RKCNN-I-2_2_2@k=80", 1)
 
 
@@ -218,3 +185,9 @@ def test_norms_are_compared_with_their_like() -> None:
             assert reference.partition(",")[2] == spec.partition(",")[2]
     assert reference_of(TABLES["norms"], "ResNet@k=32,norm=bn") == "RKCNN-R-2@k=32,norm=bn"
     assert reference_of(TABLES["norms"], "Identity@k=32") == "RKCNN-R-2@k=32,norm=gn"
+
+
+def test_separate_statistics_are_compared_with_shared_ones() -> None:
+    table = TABLES["statistics"]
+    assert all(f"{reference_of(table, spec)},statistics=each" in table.specs for spec in table.specs)
+    assert {reference_of(table, spec) for spec in table.specs} <= set(TABLES["cifar10"].specs)

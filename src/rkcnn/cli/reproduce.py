@@ -52,7 +52,7 @@ def reproduce(
     ----------
     table
         One of the paper's: mnist, cifar10, cifar100, svhn, sota-mnist, sota-cifar10, sota-cifar100, sota-svhn;
-        or one of ours: ablation, scaling, norms.
+        or one of ours: ablation, scaling, norms, statistics.
     rows
         Only the networks that match a pattern, for example 'RKCNN-*@k=32'; several patterns with commas between them.
     seeds

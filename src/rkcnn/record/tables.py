@@ -185,6 +185,12 @@ _NORMS = tuple(
     for spec in _MNIST
     if spec.endswith("@k=32")
 )
+_STATISTICS = tuple(
+    f"{spec}{option}"
+    for spec in _THREE_PERIODS
+    if spec.startswith(("RKNN-", "RKNet-rk4_38@", "ODENet-ab@"))
+    for option in ("", ",statistics=each")
+)
 
 TABLES: dict[str, Table] = {
     table.name: table
@@ -200,6 +206,13 @@ TABLES: dict[str, Table] = {
         Table("ablation", "from CliqueNet to RKCNN-I, rule by rule", "cifar10", _ABLATION, 3),
         Table("scaling", "more stages, more steps, more width", "cifar10", _SCALING, 3),
         Table("norms", "the k=32 rows of MNIST with one norm for all (docs/spec.md, 3.5)", "mnist", _NORMS, 5),
+        Table(
+            "statistics",
+            "batch norm in f with running statistics that its evaluations share, and with one set for each",
+            "cifar10",
+            _STATISTICS,
+            3,
+        ),
     )
 }
 

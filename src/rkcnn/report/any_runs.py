@@ -13,7 +13,8 @@ from rkcnn.escape import escape_text
 from rkcnn.record.result import Result
 from rkcnn.report.compare import read_classes
 from rkcnn.report.paper import family_of
-from rkcnn.report.results import Records, ResultTable, Row
+from rkcnn.report.results import Records, ResultTable
+from rkcnn.report.row import Row
 from rkcnn.report.same_images import CONTENT, list_other_content
 from rkcnn.run_folder import PREDICTIONS
 

@@ -15,7 +15,8 @@ from rkcnn.data.sets import SETS, DataSet
 from rkcnn.disk import MissingFile
 from rkcnn.error import InputError
 from rkcnn.evaluation.binomial import McNemar, mcnemar
-from rkcnn.report.results import Records, ResultTable, Row
+from rkcnn.report.results import Records, ResultTable
+from rkcnn.report.row import Row
 from rkcnn.report.statistics import (
     MOST_SPLITS,
     Difference,

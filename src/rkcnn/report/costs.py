@@ -7,7 +7,8 @@ from typing import NamedTuple
 from rkcnn.evaluation.memory import MIB
 from rkcnn.record.memory import Memory
 from rkcnn.report.paper import COST_TABLES, MISPRINTS, UNITS, agrees, printed_memory
-from rkcnn.report.results import ResultTable, Row
+from rkcnn.report.results import ResultTable
+from rkcnn.report.row import Row
 
 NAMES = {"params": "params", "params_100": "params", "flops": "FLOPs"}
 MISPRINTED = {

@@ -19,11 +19,13 @@ from rkcnn.report.figures.style import render
 from rkcnn.report.footnotes import note_images
 from rkcnn.report.matched_norms import write_norms
 from rkcnn.report.order import find_order
-from rkcnn.report.published import SHOWN, TITLES, choose_headlines, has_step, name_recipe, report_published
+from rkcnn.report.published import SHOWN, TITLES, choose_headlines, has_step, name_recipe, name_table, report_published
 from rkcnn.report.readme import check_markers, write_between
 from rkcnn.report.report import Report, TableReport
-from rkcnn.report.results import Row, read_records
+from rkcnn.report.results import read_records
+from rkcnn.report.row import Row
 from rkcnn.report.sentences import count, format_difference, join, percent, signed
+from rkcnn.report.shared_norms import write_shared_norms
 from rkcnn.report.similar_size import pair_by_size
 from rkcnn.report.statistics import correct_by_holm, is_significant, pool_deviations, welch
 from rkcnn.report.tables.markdown import table_lines
@@ -62,7 +64,7 @@ def write_order(report: Report) -> str:
         counts = (found.same, found.by_paper, found.by_ours, found.agreeing, found.by_both)
         told = ["-" if number is None else str(number) for number in counts]
         correlation = "-" if found.correlation is None else f"{found.correlation:.2f}"
-        rows.append((_name(part), str(found.networks), shift, correlation, str(found.pairs), *told))
+        rows.append((name_table(part), str(found.networks), shift, correlation, str(found.pairs), *told))
     heads = ("data, recipe", "networks", "mean difference from the paper", "rank correlation", "pairs")
     by_one = ("told apart by the paper's numbers", "told apart by our runs", "of those, in the paper's order")
     return _table((*heads, "in the paper's order", *by_one, "told apart by both"), rows)
@@ -85,7 +87,7 @@ def write_noise(report: Report) -> str:
         between = f"{percent(min(means), digits)} to {percent(max(means), digits)}"
         runs = [result for row in found for result in row.results]
         best = f"{sum(result.error == result.error_best for result in runs)} of {len(runs)}"
-        rows.append((_name(part), gained, best, seed, percent(draw, digits), between))
+        rows.append((name_table(part), gained, best, seed, percent(draw, digits), between))
     choosing = ("choosing the best epoch gains", "runs that are best after their last epoch")
     noise = ("one seed, standard deviation", "test images, standard error of one run")
     table = _table(("data, recipe", *choosing, *noise, "lowest to highest mean error"), rows)
@@ -118,7 +120,7 @@ def write_size(report: Report) -> str:
     tested: list[tuple[tuple[Row, Row], float]] = []
     for part in report.tables:
         for pair in pair_by_size(part.results.rows):
-            rows.append((_name(part), *(_say_row(part, each) for each in pair), _subtract(part, *pair)))
+            rows.append((name_table(part), *(_say_row(part, each) for each in pair), _subtract(part, *pair)))
             p = welch(pair[0].errors, pair[1].errors).p if _has_spread(*pair) else None
             tested += [(pair, p)] if p is not None else []
     table = _table(("data, recipe", "RKCNN", "network of similar size", "the first minus the second"), rows)
@@ -170,7 +172,7 @@ def write_implicit(report: Report) -> str:
             one, two = (_find(part, name) for name in names)
             if one and two:
                 errors = (_say_row(part, row) for row in (one, two))
-                rows.append((_name(part), *errors, _subtract(part, two, one)))
+                rows.append((name_table(part), *errors, _subtract(part, two, one)))
                 missing.pop((TITLES[part.name], names[1]), None)
     absent = [f"{name} on {title} ({_say_why(report, title, name)})" for title, name in missing]
     table = _table(("data, recipe", "explicit", "implicit or refined", "the second minus the first"), rows)
@@ -248,12 +250,6 @@ def _subtract(part: TableReport, row: Row, other: Row) -> str:
     return f"{value} ({interval[0]})" if interval else value
 
 
-def _name(part: TableReport) -> str:
-    """Write CIFAR-10, fast-cifar."""
-    precision = f" in {part.results.other_precision}" * bool(part.results.other_precision)
-    return f"{TITLES[part.name]}, {part.results.recipe.name}{precision}"
-
-
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(table_lines(heads, rows)) if rows else NONE_YET
 
@@ -269,6 +265,7 @@ WRITERS: dict[str, Callable[[Report], str]] = {
     "size": write_size,
     "step": write_step,
     "norms": write_norms,
+    "shared": write_shared_norms,
     "implicit": write_implicit,
     "memory": write_memory,
     "open": write_open,

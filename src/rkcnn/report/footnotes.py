@@ -11,7 +11,7 @@ from rkcnn.report.compare import Comparison
 from rkcnn.report.costs import NAMES, CostCheck, is_measured, is_printed
 from rkcnn.report.machines import note_machines
 from rkcnn.report.results import ResultTable
-from rkcnn.report.sentences import percent, say_paper_counts
+from rkcnn.report.sentences import join, percent, say_paper_counts
 
 NORMS = (
     "In this table the blocks of RKCNN, DenseNet and CliqueNet use batch norm and the others group norm "
@@ -46,6 +46,7 @@ def list_footnotes(
     if not results.trained_alone:
         yield TIME
     yield from note_norms(results)
+    yield from note_shared_norms(results)
     yield from note_control(results)
     for row in results.rows:
         if row.diverged:
@@ -142,6 +143,27 @@ def note_norms(results: ResultTable) -> Iterator[str]:
     table = results.table
     if table and table.data == "mnist" and table.name != "norms" and results.preset != "smoke":
         yield NORMS
+
+
+def note_shared_norms(results: ResultTable) -> Iterator[str]:
+    """Name the networks with evaluations of f that share running statistics, with their training and test errors."""
+    shared = say_shared_norms(results)
+    if shared:
+        yield f"B{shared[1:]}; docs/findings.md, Batch norm inside f, measures what that can cost."
+
+
+def say_shared_norms(results: ResultTable) -> str:
+    """Write the beginning of that sentence, in small letters; empty if there is no such network."""
+    shared = [row for row in results.rows if row.all_finished and row.evaluations_of_a_norm > 1]
+    if not shared or results.preset == "smoke":
+        return ""
+    named = [
+        f"{row.label} ({row.evaluations_of_a_norm} evaluations; training error "
+        f"{percent(row.training_error, results.decimals)} %, {results.held_out} error "
+        f"{percent(fmean(row.errors), results.decimals)} %)"
+        for row in shared
+    ]
+    return f"batch norm in f has one set of running statistics for all evaluations of a period in {join(named)}"
 
 
 def note_single_runs(results: ResultTable) -> Iterator[str]:

@@ -10,7 +10,8 @@ from statistics import fmean
 from typing import NamedTuple
 
 from rkcnn.report.paper import printed_sample
-from rkcnn.report.results import ResultTable, Row
+from rkcnn.report.results import ResultTable
+from rkcnn.report.row import Row
 from rkcnn.report.statistics import Difference, Sample, correct_by_holm, is_significant, welch_from_samples
 
 

@@ -194,7 +194,8 @@ def family_of(spec: str) -> str:
 def reference_of(table: Table, spec: str) -> str:
     """Return what a row is compared with: the RKCNN of the lowest error in the paper, so that our errors don't choose.
 
-    In the norms table it is the RKCNN-R with the row's norm, in our other tables the network that they start from.
+    In the norms table it is the RKCNN-R with the row's norm, in the statistics table the same network with shared
+    ones, and in our other tables the network that they start from.
     """
     if table.name in OWN_REFERENCES:
         return OWN_REFERENCES[table.name]
@@ -202,6 +203,8 @@ def reference_of(table: Table, spec: str) -> str:
         half = len(table.specs) // 2  # all group norm, then all batch norm
         same = table.specs[:half] if spec in table.specs[:half] else table.specs[half:]
         return next(name for name in same if name.startswith("RKCNN-R-"))
+    if table.name == "statistics":
+        return spec.removesuffix(",statistics=each")
     assert table.paper is not None
     label = table.paper.label
     printed = ((printed_error(label, name, table.data), name) for name in table.specs if name.startswith("RKCNN-"))

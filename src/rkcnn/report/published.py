@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from rkcnn.escape import escape_markdown
 from rkcnn.record.tables import TABLES, Table
 from rkcnn.report.figures.overview import Panel, can_be_drawn, draw_overview
-from rkcnn.report.footnotes import note_images, note_norms, note_records
+from rkcnn.report.footnotes import note_images, note_norms, note_records, say_shared_norms
 from rkcnn.report.report import Report, TableReport, build_report
-from rkcnn.report.results import CORRECTED, Records, ResultTable, Row, build_result_table, find_precisions
+from rkcnn.report.results import Records, ResultTable, build_result_table, find_precisions
+from rkcnn.report.row import CORRECTED, Row
 from rkcnn.report.sentences import count, count_outcomes, find_agreement, join, percent, signed
 from rkcnn.report.tables.cells import write_sample
 
@@ -78,6 +79,12 @@ def choose_headlines(report: Report) -> dict[str, TableReport]:
     for part in report.tables:
         first.setdefault(TITLES[part.name], part)
     return first
+
+
+def name_table(part: TableReport) -> str:
+    """Return the name of a published table's data set and recipe, as in CIFAR-10, fast-cifar."""
+    precision = f" in {part.results.other_precision}" * bool(part.results.other_precision)
+    return f"{TITLES[part.name]}, {part.results.recipe.name}{precision}"
 
 
 def name_recipe(results: ResultTable) -> str:
@@ -280,6 +287,11 @@ def _say_limits(headlines: dict[str, TableReport]) -> Iterator[str]:
             f"(Identity aside) has a standard error from it of up to {join(known)}; a difference of means over seeds "
             "has less. A small difference may reverse on another test set."
         )
+    for title, part in headlines.items():
+        shared = say_shared_norms(part.results)
+        if shared:
+            page = "[docs/findings.md](docs/findings.md#batch-norm-inside-f)"
+            yield f"{title}: {escape_markdown(shared)}; {page} measures what that can cost."
     norms = [title for title, part in headlines.items() if any(note_norms(part.results))]
     mixed = f"; on {join(norms)} RKCNN, DenseNet and CliqueNet have batch norm and the rest group norm" if norms else ""
     yield (

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import fmean
 
 from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
@@ -15,82 +14,12 @@ from rkcnn.record.result import Result, find_results
 from rkcnn.record.run import Run
 from rkcnn.record.tables import PRESETS, PaperTable, Table
 from rkcnn.report.other_recipes import count_others
-from rkcnn.report.paper import PrintedError, family_of, label_of, printed_error, reference_of
+from rkcnn.report.paper import family_of, label_of, printed_error, reference_of
+from rkcnn.report.row import Row
 from rkcnn.report.same_images import keep_published_images
-from rkcnn.report.statistics import Sample
-
-CORRECTED = "corrected by hand"  # in notes about the record itself, which has no bearing on its errors
 
 Records = Sequence[tuple[Path, Result]]
 """Results, each with the folder that it was read from."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One network of a table: its runs, and the error that the paper prints for it."""
-
-    network: str
-    family: str
-    label: str  # the paper's name of the network, or ours
-    params: int | None  # as the records count them
-    flops: int | None  # 2 x MAC of one image
-    printed: PrintedError | None
-    results: tuple[Result, ...]  # of the finished runs, by seed
-    diverged: tuple[Result, ...]
-    missing: int  # how many runs there are to do until the row has as many as its table asks for
-    paper_flops: int | None = None  # FLOPs counted by the paper's rule
-    folders: tuple[Path, ...] = ()  # of `results`, where predictions may lie; empty if they are not known
-    memory: Memory | None = None  # as it was measured, whatever the recipe
-
-    @property
-    def errors(self) -> list[float]:
-        """The last epoch's error of each finished run."""
-        return [result.error for result in self.results if result.error is not None]
-
-    @property
-    def last(self) -> Sample | None:
-        """The errors of the last epoch. Nothing about them was chosen on the test set, so they are the main result."""
-        return _sample(self.errors)
-
-    @property
-    def best(self) -> Sample | None:
-        """The errors of each run's best epoch, which is chosen on the held-out images themselves."""
-        return _sample(result.error_best for result in self.results)
-
-    @property
-    def printed_mean(self) -> float | None:
-        """The paper's mean error, or its only number."""
-        if self.printed is None:
-            return None
-        return self.printed.lowest if self.printed.mean is None else self.printed.mean
-
-    @property
-    def all_finished(self) -> bool:
-        """Whether there are results and no run diverged; the survivors of a row that lost some are a biased sample."""
-        return bool(self.results) and not self.diverged
-
-    @property
-    def side_by_side(self) -> int | None:
-        """The most runs that were trained at once on one device; None where a record doesn't say."""
-        counts = [result.machine.get("together") for result in self.results]
-        known = [number for number in counts if isinstance(number, int)]
-        return max(known) if known and len(known) == len(counts) else None
-
-    @property
-    def seconds(self) -> float | None:
-        """The mean training time of a run."""
-        return fmean(result.seconds for result in self.results) if self.results else None
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the records say about themselves, each note once."""
-        found = (note for result in (*self.results, *self.diverged) for note in result.notes)
-        return tuple(dict.fromkeys(found))
-
-    @property
-    def notes_on_errors(self) -> tuple[str, ...]:
-        """The notes that bear on the errors; the others say what was corrected in a record."""
-        return tuple(note for note in self.notes if CORRECTED not in note)
 
 
 @dataclass(frozen=True)
@@ -300,8 +229,3 @@ def _row(table: Table, runs: Sequence[Run], known: Records) -> Row:
 
 def _outcome(result: Result) -> tuple[str, float | None, float | None]:
     return result.status, result.error, result.error_best
-
-
-def _sample(errors: Iterable[float | None]) -> Sample | None:
-    values = [error for error in errors if error is not None]
-    return Sample.of(values) if values else None

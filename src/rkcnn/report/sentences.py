@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from rkcnn.report.compare import Comparison
 from rkcnn.report.paper import printed_sample
-from rkcnn.report.results import ResultTable, Row
+from rkcnn.report.results import ResultTable
+from rkcnn.report.row import Row
 from rkcnn.report.statistics import LEVEL, Difference, correct_by_holm, is_significant, welch_from_samples
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from rkcnn.report.published import has_step
-from rkcnn.report.results import Row
+from rkcnn.report.row import Row
 
 SIMILAR = 0.1  # by how much the parameters of two networks of similar size may differ, as a share of the larger
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rkcnn.model.drawing import GREY
 from rkcnn.report.figures.style import FEWEST, look_of, scale_log, write_title
-from rkcnn.report.results import ResultTable, Row
+from rkcnn.report.results import ResultTable
+from rkcnn.report.row import Row
 from rkcnn.report.sentences import preset_warning
 
 if TYPE_CHECKING:

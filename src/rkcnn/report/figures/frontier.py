@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from rkcnn.model.drawing import GREY, Look
 from rkcnn.report.figures.labels import Line, Place, place_labels
 from rkcnn.report.figures.style import FEWEST, PALE, look_of, scale_log, write_title
-from rkcnn.report.results import ResultTable, Row
+from rkcnn.report.results import ResultTable
+from rkcnn.report.row import Row
 from rkcnn.report.sentences import preset_warning
 from rkcnn.report.statistics import Sample
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rkcnn.model.drawing import BLACK, GREY
 from rkcnn.report.figures.style import FEWEST, look_of, scale_log
-from rkcnn.report.results import ResultTable, Row
+from rkcnn.report.results import ResultTable
+from rkcnn.report.row import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

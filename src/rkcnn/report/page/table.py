@@ -19,7 +19,8 @@ from rkcnn.report.costs import (
 )
 from rkcnn.report.paper import UNITS
 from rkcnn.report.report import TableReport
-from rkcnn.report.results import ResultTable, Row
+from rkcnn.report.results import ResultTable
+from rkcnn.report.row import Row
 from rkcnn.report.sentences import percent, signed
 from rkcnn.report.statistics import Sample
 from rkcnn.report.tables.cells import RowText, differences_from_paper, is_filled

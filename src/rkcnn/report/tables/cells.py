@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rkcnn.report.costs import NONE, CostCheck, find_footprint, format_footprint
-from rkcnn.report.results import ResultTable, Row
+from rkcnn.report.results import ResultTable
+from rkcnn.report.row import Row
 from rkcnn.report.sentences import percent, signed
 from rkcnn.report.statistics import Sample
 

@@ -10,7 +10,8 @@ from rkcnn.escape import escape_formula
 from rkcnn.report.compare import Comparison
 from rkcnn.report.costs import CostCheck, find_footprint
 from rkcnn.report.report import TableReport
-from rkcnn.report.results import ResultTable, Row
+from rkcnn.report.results import ResultTable
+from rkcnn.report.row import Row
 from rkcnn.report.statistics import Sample
 from rkcnn.report.tables.cells import differences_from_paper
 

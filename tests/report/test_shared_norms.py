@@ -1,0 +1,31 @@
+"""Training error beside test error where evaluations of f share the running statistics of a batch norm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from report.records import put_records
+from rkcnn.report.published import report_published
+from rkcnn.report.results import read_records
+from rkcnn.report.shared_norms import NOT_RUN, write_shared_norms
+
+RKNN, RESNET = "RKNN-rk4_38@k=120_120_120", "ResNet@k=120_120_120"
+
+
+def write(folder: Path) -> str:
+    return write_shared_norms(report_published(read_records(folder)[0]))
+
+
+def test_networks_that_share_most_come_first(tmp_path: Path) -> None:
+    put_records(tmp_path, {RESNET: (0.06, 0.08), "Identity@k=120_120_120": (0.3,)}, "cifar10", "fast", evaluations=3)
+    put_records(tmp_path, {RKNN: (0.16, 0.20)}, "cifar10", "fast", evaluations=12)
+    assert write(tmp_path).splitlines()[2:] == [
+        "| CIFAR-10, fast-cifar | RKNN (4th-order ERK) | 4 | 9.00 | 18.00 | 9.00 |",
+        "| CIFAR-10, fast-cifar | pre-act ResNet | 1 | 3.50 | 7.00 | 3.50 |",
+    ]
+
+
+def test_a_table_in_which_none_shares_is_left_out(tmp_path: Path) -> None:
+    put_records(tmp_path, {RESNET: (0.06, 0.08), "DenseNet-2_2_2@k=120": (0.07,)}, "cifar10", "fast", evaluations=3)
+    put_records(tmp_path, {"RKNN-rk4_38@k=32": (0.004,), "ResNet@k=32": (0.004,)}, evaluations=4)  # group norm in f
+    assert write(tmp_path) == NOT_RUN
