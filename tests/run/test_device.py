@@ -10,6 +10,7 @@ from unittest.mock import Mock
 import pytest
 import torch
 
+from precisions import torch_as_it_starts
 from rkcnn.error import InputError
 from rkcnn.run import device
 from rkcnn.run.device import (
@@ -18,7 +19,6 @@ from rkcnn.run.device import (
     keep_freed_memory,
     peak_bytes,
     pick_device,
-    set_precision,
     usual_torch,
 )
 
@@ -70,38 +70,14 @@ def test_a_default_device_of_the_caller_is_left_out_for_a_while() -> None:
         assert torch.ones(1).is_meta
 
 
-@pytest.mark.parametrize("precision", ["medium", "high", "highest"])
-def test_rounding_that_a_caller_allowed_is_off_for_a_while(precision: str) -> None:
+def test_products_are_exact_for_a_while() -> None:
     backends: Any = torch.backends
-
-    def settings() -> list[object]:
-        parts = (backends.mkldnn.matmul, backends.mkldnn.conv, backends.cuda.matmul, backends.cudnn.conv)
-        return [*(part.fp32_precision for part in parts), backends.cudnn.allow_tf32]
-
-    torch.set_float32_matmul_precision(precision)
-    try:
-        before = settings()
-        for allowed in ("fp32", "tf32"):
-            with usual_torch():
-                set_precision(allowed)  # as a run does
-                assert (backends.mkldnn.matmul.fp32_precision, backends.mkldnn.conv.fp32_precision) == ("ieee", "ieee")
-            assert settings() == before
-            assert torch.get_float32_matmul_precision() == precision
-    finally:
-        torch.set_float32_matmul_precision("highest")
-
-
-def test_rounding_set_by_torchs_newer_names_is_off_for_a_while() -> None:
-    backends: Any = torch.backends
-    products = backends.mkldnn.matmul
-    before = products.fp32_precision
-    backends.mkldnn.fp32_precision = products.fp32_precision = "bf16"
-    try:
+    with torch_as_it_starts():
+        torch.set_float32_matmul_precision("medium")
         with usual_torch():
-            assert products.fp32_precision == "ieee"
-        assert products.fp32_precision == "bf16"
-    finally:
-        backends.mkldnn.fp32_precision, products.fp32_precision = "none", before
+            assert backends.mkldnn.matmul.fp32_precision == "ieee"
+            assert not backends.cuda.matmul.allow_tf32
+        assert torch.get_float32_matmul_precision() == "medium"
 
 
 def test_convolutions_of_a_run_give_the_same_bits_whatever_the_caller_set() -> None:
@@ -132,13 +108,6 @@ def test_the_peak_of_a_gpu_is_counted_anew(monkeypatch: pytest.MonkeyPatch) -> N
     reset.assert_not_called()
     forget_peak(torch.device("cuda:1"))
     reset.assert_called_once_with(torch.device("cuda:1"))
-
-
-@pytest.mark.parametrize(("precision", "rounds"), [("fp32", False), ("tf32", True), ("bf16", True)])
-def test_precision_is_what_matrix_units_may_round(precision: str, rounds: bool) -> None:
-    set_precision(precision)
-    assert torch.backends.cuda.matmul.allow_tf32 is torch.backends.cudnn.allow_tf32 is rounds
-    set_precision("fp32")
 
 
 def test_freed_memory_is_kept_where_the_c_library_can(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 import torch
 
+from precisions import newer_precisions, torch_as_it_starts
 from rkcnn.data.images import Images
 from rkcnn.error import InputError
 from rkcnn.fit.recipe import RECIPES, Recipe, find_recipe
 from rkcnn.record.result import Epoch, Result, read_result
-from rkcnn.run.device import set_precision
 from rkcnn.run.job import Job
 from rkcnn.run.observer import Observer
 from rkcnn.use.images import load_images
@@ -32,7 +32,6 @@ from rkcnn.use.train import (
     TrainingResult,
     check_changes,
     train,
-    unchanged_torch,
 )
 from use.conftest import Arrays
 
@@ -296,16 +295,20 @@ def test_torch_is_left_as_it_was(precision: str, arrays: Arrays, tmp_path: Path)
     assert torch.equal(torch.rand(1), expected)
 
 
-def test_a_precision_by_torchs_new_names_is_left_too() -> None:
-    cudnn: Any = torch.backends.cudnn
-    before = cudnn.allow_tf32
-    try:
-        cudnn.conv.fp32_precision = "ieee"
-        with unchanged_torch("cpu"):
-            set_precision("tf32")
-        assert cudnn.conv.fp32_precision == "ieee"
-    finally:
-        cudnn.allow_tf32 = before
+@pytest.mark.parametrize("setting", ["everything", "convolutions on a GPU", "everything on a CPU"])
+def test_a_caller_may_use_torchs_newer_names_of_precisions(setting: str, arrays: Arrays, tmp_path: Path) -> None:
+    """After these torch refuses to read some of the older names."""
+    with torch_as_it_starts():
+        backends: Any = torch.backends
+        if setting == "everything":
+            backends.fp32_precision = "ieee"
+        elif setting == "convolutions on a GPU":
+            backends.cudnn.conv.fp32_precision = "ieee"
+        else:
+            backends.mkldnn.fp32_precision = "bf16"
+        before = newer_precisions()
+        train("ResNet@k=4", arrays, **TINY, out=tmp_path)
+        assert newer_precisions() == before
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from rkcnn.model.cost import cost, default_size
 from rkcnn.model.create import create_model, usual_channels
 from rkcnn.model.network import Network, Published
 from rkcnn.record.bench import Measurement
+from rkcnn.rounding import restored_precision, set_precision
 
 TORCHS_OWN = "torch's own"  # a peer's precision: on a GPU its convolutions are in tf32 and its products in fp32
 
@@ -63,16 +64,17 @@ def synchronise(device: torch.device) -> None:
 @contextmanager
 def matrix_units(precision: str) -> Iterator[None]:
     """A context in which float32 products and convolutions are rounded on a GPU as the precision allows."""
-    products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
-    before = products.allow_tf32, convolutions.allow_tf32, convolutions.benchmark
-    products.allow_tf32 = precision not in ("fp32", TORCHS_OWN)
-    convolutions.allow_tf32 = precision != "fp32"
-    if precision == TORCHS_OWN:
-        convolutions.benchmark = True  # as the authors' script sets it
-    try:
-        yield
-    finally:
-        products.allow_tf32, convolutions.allow_tf32, convolutions.benchmark = before
+    convolutions = torch.backends.cudnn
+    before = convolutions.benchmark
+    with restored_precision():
+        set_precision("fp32" if precision == TORCHS_OWN else precision)
+        if precision == TORCHS_OWN:
+            convolutions.allow_tf32 = True
+            convolutions.benchmark = True  # as the authors' script sets it
+        try:
+            yield
+        finally:
+            convolutions.benchmark = before
 
 
 def create_network(name: str, seed: int = 0) -> Network | Published:

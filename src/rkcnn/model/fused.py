@@ -18,6 +18,7 @@ from rkcnn.model.layout import choose_layout
 from rkcnn.model.network import check_images, check_precision
 from rkcnn.model.period import Period
 from rkcnn.model.solver import Solver
+from rkcnn.rounding import restored_precision, set_precision
 from rkcnn.solvers.solver_step import at_least_float32
 
 PRECISIONS = ("fp32", "tf32", "bf16")
@@ -274,11 +275,12 @@ def _matrix_units(precision: str, measures: bool) -> Iterator[None]:
 
     With `measures` cuDNN tries its kernels for each new shape, which takes longer than a short run.
     """
-    products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
-    before = products.allow_tf32, convolutions.allow_tf32, convolutions.benchmark
-    products.allow_tf32 = convolutions.allow_tf32 = precision != "fp32"
-    convolutions.benchmark = convolutions.benchmark or measures
-    try:
-        yield
-    finally:
-        products.allow_tf32, convolutions.allow_tf32, convolutions.benchmark = before
+    convolutions = torch.backends.cudnn
+    before = convolutions.benchmark
+    with restored_precision():
+        set_precision(precision)
+        convolutions.benchmark = before or measures
+        try:
+            yield
+        finally:
+            convolutions.benchmark = before

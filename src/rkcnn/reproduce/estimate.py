@@ -17,7 +17,7 @@ from rkcnn.model.cost import Cost, cost
 from rkcnn.model.create import create_model
 from rkcnn.record.run import Run
 from rkcnn.reproduce.worker import Slot
-from rkcnn.run.device import set_precision
+from rkcnn.rounding import set_precision
 from rkcnn.run.job import build
 from rkcnn.run.side_by_side import MOST_AT_ONCE
 

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from rkcnn.error import InputError
+from rkcnn.rounding import restored_precision, set_precision
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
@@ -34,12 +35,6 @@ def pick_device(name: str | torch.device) -> torch.device:
     return device
 
 
-def set_precision(precision: str) -> None:
-    """Allow a GPU's matrix units to round float32 products, unless the precision is fp32."""
-    torch.backends.cuda.matmul.allow_tf32 = precision != "fp32"
-    torch.backends.cudnn.allow_tf32 = precision != "fp32"
-
-
 @contextmanager
 def repeatable_convolutions() -> Iterator[None]:
     """Let convolutions in the block give the same bits every time on a GPU.
@@ -57,33 +52,6 @@ def repeatable_convolutions() -> Iterator[None]:
 
 
 @contextmanager
-def own_rounding() -> Iterator[None]:
-    """Compute float32 products and convolutions on a CPU exactly in the block, and forget what it sets for GPUs.
-
-    A CPU with units for bfloat16 rounds products to it after a caller's `torch.set_float32_matmul_precision("medium")`.
-    """
-    backends: Any = torch.backends
-    cpu = (backends.mkldnn.matmul, backends.mkldnn.conv)
-    parts = (*cpu, backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn)
-    before = [part.fp32_precision for part in parts]
-    convolutions = backends.cudnn.allow_tf32
-    try:
-        products = torch.get_float32_matmul_precision()
-    except RuntimeError:  # the caller has set parts that no single name describes
-        products = None
-    try:
-        for part in cpu:
-            part.fp32_precision = "ieee"
-        yield
-    finally:
-        if products is not None:
-            torch.set_float32_matmul_precision(products)
-        backends.cudnn.allow_tf32 = convolutions
-        for part, precision in zip(parts, before, strict=True):
-            part.fp32_precision = precision
-
-
-@contextmanager
 def usual_torch() -> Iterator[None]:
     """Compute in the block as runs do: new tensors on the CPU in float32, with gradients, no autocast, the same bits.
 
@@ -95,7 +63,8 @@ def usual_torch() -> Iterator[None]:
     try:
         with torch.inference_mode(False), torch.enable_grad(), ExitStack() as stack:
             stack.enter_context(repeatable_convolutions())
-            stack.enter_context(own_rounding())
+            stack.enter_context(restored_precision())
+            set_precision("fp32")  # until a run sets its own
             for kind in ("cpu", "cuda"):
                 if torch.is_autocast_enabled(kind):
                     stack.enter_context(torch.autocast(kind, enabled=False))

@@ -34,8 +34,9 @@ from rkcnn.record.result import Epoch, Result, Stretch, find_other_code, read_pr
 from rkcnn.record.run import Config, Run
 from rkcnn.record.run_state import FinishedRun, find_shorter_run
 from rkcnn.record.source import current_source
+from rkcnn.rounding import set_precision
 from rkcnn.run.advice import advise_before, constant_error
-from rkcnn.run.device import describe_machine, peak_bytes, set_precision
+from rkcnn.run.device import describe_machine, peak_bytes
 from rkcnn.run.settings import INIT_FROM, InitialWeights, load_initial_weights
 from rkcnn.run_folder import CONFIG, LABELS, PREDICTIONS, REPLACED_RESULT, RESULT, WEIGHTS
 

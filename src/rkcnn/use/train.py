@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
 from numbers import Integral
@@ -237,7 +237,7 @@ def train(
     execution = Execution(Path(out), device, engine, again, init_from=start)
     watching = observer or (PrintedProgress(several=len(runs) > 1) if progress else Observer())
     try:
-        with unchanged_torch(device):
+        with unchanged_random_numbers(device):
             found = train_side_by_side(runs, chosen.training, chosen.test, execution, watching)
     except Stopped as stopped:
         if str(stopped) == "SIGINT":  # Python's own sign for Ctrl-C; a checkpoint is kept
@@ -248,22 +248,11 @@ def train(
 
 
 @contextmanager
-def unchanged_torch(device: str) -> Iterator[None]:
-    """Restore torch's random numbers and the precision of its products afterwards, which belong to the caller."""
-    matmul: Any = torch.backends.cuda.matmul
-    cudnn: Any = torch.backends.cudnn
-    saved: list[tuple[object, str, Any]] = []
-    for name, places in {"allow_tf32": (matmul, cudnn), "fp32_precision": (matmul, cudnn.conv, cudnn.rnn)}.items():
-        for place in places:
-            with suppress(RuntimeError):  # torch refuses to read the old name where the user has set the new one
-                saved.append((place, name, getattr(place, name)))
+def unchanged_random_numbers(device: str) -> Iterator[None]:
+    """Restore torch's random numbers afterwards, which belong to the caller."""
     on_gpu = torch.cuda.is_initialized() or (device != "cpu" and torch.cuda.is_available())
     with torch.random.fork_rng(range(torch.cuda.device_count()) if on_gpu else []):
-        try:
-            yield
-        finally:
-            for place, name, value in saved:
-                setattr(place, name, value)
+        yield
 
 
 def check_seeds(seed: int | Iterable[int]) -> list[int]:

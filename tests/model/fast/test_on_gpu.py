@@ -18,7 +18,8 @@ from rkcnn.model.frame import ConvStem, OdeNetStem, StemConv
 from rkcnn.model.layers import Layers
 from rkcnn.model.steps.ode import OdeFunction
 from rkcnn.model.steps.rkcnn import RKStep
-from rkcnn.run.device import repeatable_convolutions, set_precision
+from rkcnn.rounding import set_precision
+from rkcnn.run.device import repeatable_convolutions
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")]
 FARTHER = {"bf16": 1.3, "tf32": 3.0}  # than the plain one; cutting float32 off to tf32 is 2.4 to 2.7 times rounding it
