@@ -19,8 +19,9 @@ import torch
 from torch import Tensor, nn
 
 import rkcnn
+from rkcnn.error import InputError
 from rkcnn.evaluation.binomial import wilson
-from rkcnn.model.batch_norm import EvaluationNorm
+from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.create import create_model
 from rkcnn.use.load import Classifier
 
@@ -29,17 +30,22 @@ BATCH = 250
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run")
-    parser.add_argument("--images", type=int, default=5000, help="to train statistics on")
-    parser.add_argument("--test", type=int, default=10_000)
+    parser.add_argument("run", help="the folder of a finished run")
+    parser.add_argument("--images", type=int, default=5000, help="training images that statistics are taken from")
+    parser.add_argument("--test", type=int, default=10_000, help="test images that errors are measured on")
     given = parser.parse_args()
-    model = rkcnn.load(given.run)
-    assert model.result is not None
+    try:
+        model = rkcnn.load(given.run)
+        separated = separate(model)
+    except InputError as error:
+        parser.error(str(error))
+    if model.result is None:
+        parser.error(f"{given.run} is no run's folder, so its data set is not known; give one that has a result.json")
     training, test = rkcnn.load_images(model.result.run.data)
     taught = model.normalise(training.pixels[: given.images])
     pixels, labels = model.normalise(test.pixels[: given.test]), test.labels[: given.test]
     print(f"{model.name}, training error {100 * model.result.epochs[-1].training_error:.2f} %, {len(labels):,} images")
-    separated = take_anew(separate(model), taught)
+    separated = take_anew(separated, taught)
     ways: dict[str, Callable[[], nn.Module]] = {
         "running averages of the run": lambda: model.network,
         "taken anew, shared": lambda: take_anew(deepcopy(model.network), taught),
@@ -55,7 +61,8 @@ def main() -> None:
 
 def separate(model: Classifier) -> nn.Module:
     """Return the same network with a set of statistics for each evaluation of f, each of them that of the run."""
-    network = create_model(f"{model.name},statistics=each", len(model.classes), model.channels)
+    name = model.name.removesuffix(",statistics=each")
+    network = create_model(f"{name},statistics=each", len(model.classes), model.channels)
     sets = network.state_dict()
     network.load_state_dict({name: value.expand_as(sets[name]) for name, value in model.network.state_dict().items()})
     return network
@@ -65,7 +72,7 @@ def show_variances(network: nn.Module) -> None:
     """Print how the variance that each norm of f divides by differs from evaluation to evaluation."""
     print("running variance of each evaluation over the mean of all evaluations, median over channels")
     for name, norm in network.named_modules():
-        if isinstance(norm, EvaluationNorm):
+        if isinstance(norm, BatchNorm) and norm.separated:
             variance = norm.get_buffer("running_var")
             ratios = (variance / variance.mean(0)).median(1).values
             print(f"  {name}: {', '.join(f'{float(ratio):.2f}' for ratio in ratios)}")

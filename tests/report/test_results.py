@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from footprints import put_memories
-from report.records import ERRORS, put_records, results_of, row_of
+from report.records import ERRORS, put_records, report_of, results_of, row_of
 from rkcnn.error import InputError
 from rkcnn.record.tables import PRESETS, TABLES
 from rkcnn.report.paper import family_of, reference_of
@@ -191,3 +191,10 @@ def test_separate_statistics_are_compared_with_shared_ones() -> None:
     table = TABLES["statistics"]
     assert all(f"{reference_of(table, spec)},statistics=each" in table.specs for spec in table.specs)
     assert {reference_of(table, spec) for spec in table.specs} <= set(TABLES["cifar10"].specs)
+
+
+def test_how_the_reference_of_a_row_is_chosen_is_said(tmp_path: Path) -> None:
+    pair = ("RKNN-rk4_38@k=120_120_120", "RKNN-rk4_38@k=120_120_120,statistics=each")
+    put_records(tmp_path, dict.fromkeys(pair, (0.05, 0.06)), "statistics", "fast")
+    text = "\n".join(report_of(tmp_path, "statistics", "fast").introduction)
+    assert "ODENet-ab@k=120_120_120 (the same network with shared statistics) by its last-epoch errors" in text

@@ -1,7 +1,4 @@
-"""Batch norm: of one process or of several, and on a CPU with exact statistics in the layout channels last.
-
-Also with running statistics for each evaluation of an f that is evaluated several times in a forward pass.
-"""
+"""Batch norm: of one process or of several, and on a CPU with exact statistics in the layout channels last."""
 
 from __future__ import annotations
 
@@ -23,36 +20,50 @@ class BatchNorm(nn.BatchNorm2d):
     With a `reducer` the statistics of training are those of the whole batch, of which this process holds a share.
     With `by_rows`, which `set_layout` sets, a CPU that trains with channels last takes exact statistics
     (`_NormaliseByRows`), and can differentiate once.
+
+    After `separate` it has running statistics for each of several evaluations in a forward pass, which its caller
+    counts from 0. Weight and bias are the same for all. In training each evaluation is normalised by its own batch
+    anyway; in evaluation mode it otherwise has one average over the batches of all of them, which fits none exactly if
+    their states differ (docs/findings.md).
     """
 
     def __init__(self, width: int, eps: float = 1e-3, momentum: float = 0.01) -> None:
         super().__init__(width, eps, momentum)
         self.frozen = False
         self.by_rows = False
+        self.separated = False
         self.reducer: BatchReducer | None = None
 
-    def forward(self, x: Tensor) -> Tensor:
+    def separate(self, evaluations: int) -> None:
+        """Keep running statistics for each of so many evaluations, at first those that there are."""
+        for name, buffer in list(self.named_buffers()):
+            self.register_buffer(name, torch.stack([buffer] * evaluations))
+        self.separated = True
+
+    def forward(self, x: Tensor, evaluation: int = 0) -> Tensor:
         if self.training and not x.is_meta:
             if self.reducer is not None:
-                return self._normalise(x, self.reducer)
+                return self._normalise(x, self.reducer, evaluation)
             many = x.numel() > MANY * x.shape[1]
             if self.by_rows and many and x.is_cpu and not torch.compiler.is_compiling():
-                return self._normalise_by_rows(x)
+                return self._normalise_by_rows(x, evaluation)
         if self.training and self.frozen:
             return F.batch_norm(x, None, None, self.weight, self.bias, training=True, eps=self.eps)
-        return self._normalise_by_torch(x)
+        if not self.separated:
+            return super().forward(x)
+        mean, variance, _ = self.statistics(evaluation)
+        share = self._count(evaluation) if self.training else 0.0
+        return F.batch_norm(x, mean, variance, self.weight, self.bias, self.training, share, self.eps)
 
-    def statistics(self) -> tuple[Tensor, Tensor, Tensor]:
+    def statistics(self, evaluation: int = 0) -> tuple[Tensor, Tensor, Tensor]:
         """Return the running mean and variance, and the number of batches that they have followed."""
         assert self.running_mean is not None
         assert self.running_var is not None
         assert self.num_batches_tracked is not None
-        return self.running_mean, self.running_var, self.num_batches_tracked
+        found = self.running_mean, self.running_var, self.num_batches_tracked
+        return (found[0][evaluation], found[1][evaluation], found[2][evaluation]) if self.separated else found
 
-    def _normalise_by_torch(self, x: Tensor) -> Tensor:
-        return super().forward(x)
-
-    def _normalise(self, x: Tensor, reducer: BatchReducer) -> Tensor:
+    def _normalise(self, x: Tensor, reducer: BatchReducer, evaluation: int) -> Tensor:
         """Normalise by mean and variance over all processes.
 
         The variance over all is the mean over processes of own_variance + (own_mean - mean)^2.
@@ -61,54 +72,30 @@ class BatchNorm(nn.BatchNorm2d):
         mean, count = reducer.mean(own_mean, x.numel() / x.shape[1])
         variance, _ = reducer.mean(own_variance + (own_mean - mean).square(), x.numel() / x.shape[1])
         if not self.frozen:
-            self.track(mean, variance * (count / (count - 1)))
+            self.track(mean, variance * (count / (count - 1)), evaluation)
         scale = self.weight * torch.rsqrt(variance + self.eps)
         shift = self.bias - mean * scale
         return torch.addcmul(_channels(shift), at_least_float32(x), _channels(scale)).to(x.dtype)
 
-    def _normalise_by_rows(self, x: Tensor) -> Tensor:
+    def _normalise_by_rows(self, x: Tensor, evaluation: int) -> Tensor:
         out, mean, variance = _NormaliseByRows.apply(x, self.weight, self.bias, self.eps)
         if not self.frozen:
             count = x.numel() // x.shape[1]
-            self.track(mean, variance * (count / (count - 1)))
+            self.track(mean, variance * (count / (count - 1)), evaluation)
         return out
 
     @torch.no_grad()
-    def track(self, mean: Tensor, variance: Tensor) -> None:
+    def track(self, mean: Tensor, variance: Tensor, evaluation: int = 0) -> None:
         """Move the running statistics towards a batch's mean and unbiased variance."""
-        running_mean, running_variance, _ = self.statistics()
-        share = self._count()
+        running_mean, running_variance, _ = self.statistics(evaluation)
+        share = self._count(evaluation)
         running_mean.lerp_(mean, share)
         running_variance.lerp_(variance, share)
 
-    def _count(self) -> float:
+    def _count(self, evaluation: int) -> float:
         """Count a batch, and return its share of the running statistics."""
-        count = self.statistics()[2].add_(1)
+        count = self.statistics(evaluation)[2].add_(1)
         return 1 / int(count) if self.momentum is None else self.momentum  # None: the mean of all
-
-
-class EvaluationNorm(BatchNorm):
-    """Batch norm with running statistics for each of several evaluations of f in a forward pass.
-
-    `evaluation`, which the solver sets, counts from 0 and says which one it is. The weight and the bias are the same
-    for all. In training each evaluation is normalised by its own batch anyway; without such sets, evaluation mode has
-    one average over the batches of all of them, which fits none if their states differ (docs/findings.md).
-    """
-
-    def __init__(self, width: int, evaluations: int, eps: float = 1e-3, momentum: float = 0.01) -> None:
-        super().__init__(width, eps, momentum)
-        self.evaluation = 0
-        for name, buffer in list(self.named_buffers()):
-            self.register_buffer(name, torch.stack([buffer] * evaluations))
-
-    def statistics(self) -> tuple[Tensor, Tensor, Tensor]:
-        mean, variance, count = super().statistics()
-        return mean[self.evaluation], variance[self.evaluation], count[self.evaluation]
-
-    def _normalise_by_torch(self, x: Tensor) -> Tensor:
-        mean, variance, _ = self.statistics()
-        share = self._count() if self.training else 0.0
-        return F.batch_norm(x, mean, variance, self.weight, self.bias, self.training, share, self.eps)
 
 
 class _NormaliseByRows(torch.autograd.Function):

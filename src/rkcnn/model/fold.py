@@ -10,15 +10,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rkcnn.model.batch_norm import EvaluationNorm
+from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.solvers.solver_step import at_least_float32
 
 
 class ChannelAffine(nn.Module):
     """scale * x + shift for each channel: what a batch norm computes in evaluation, as one pass over x.
 
-    Both are vectors, or matrices with a row for each evaluation of f, of which `evaluation` is the one that the solver
-    is at. In half precision the result is computed in float32 and rounded once.
+    Both are vectors, or matrices with a row for each evaluation of f (`BatchNorm.separate`). In half precision the
+    result is computed in float32 and rounded once.
     """
 
     scale: Tensor
@@ -28,16 +28,15 @@ class ChannelAffine(nn.Module):
 
     def __init__(self, scale: Tensor, shift: Tensor) -> None:
         super().__init__()
-        self.evaluation = 0
         for name, values in {"scale": scale, "shift": shift}.items():
             self.register_buffer(name, values)
         self.register_buffer("zeros", scale.new_zeros(scale.shape[-1]))
         self.register_buffer("ones", scale.new_ones(scale.shape[-1]))
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, evaluation: int = 0) -> Tensor:
         scale, shift = self.scale, self.shift
         if scale.dim() > 1:
-            scale, shift = scale[self.evaluation], shift[self.evaluation]
+            scale, shift = scale[evaluation], shift[evaluation]
         if torch.compiler.is_compiling():  # then it becomes part of the pass before or after it
             return (at_least_float32(x) * scale[:, None, None] + shift[:, None, None]).to(x.dtype)
         return F.batch_norm(
@@ -72,8 +71,8 @@ def _find_pairs(module: nn.Module) -> Iterator[tuple[str, str]]:
     modules = dict(module.named_modules())
     for convolution, norm in pairs.items():
         one, other = modules.get(convolution), modules.get(norm)
-        known = isinstance(other, nn.BatchNorm2d) and not isinstance(other, EvaluationNorm)
-        if isinstance(one, nn.Conv2d) and known:
+        separated = isinstance(other, BatchNorm) and other.separated
+        if isinstance(one, nn.Conv2d) and isinstance(other, nn.BatchNorm2d) and not separated:
             yield convolution, norm
 
 

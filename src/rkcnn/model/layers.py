@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rkcnn.model.batch_norm import BatchNorm, EvaluationNorm
+from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.solvers.solver_step import Time
 
 
@@ -94,23 +94,16 @@ class Conv(nn.Conv2d):
 
 @dataclass(frozen=True)
 class Layers:
-    """Makes the layers of a block, with the norm that the network's name and the dropout that the recipe asks for.
-
-    With `evaluations` batch norms have running statistics for each of so many evaluations in a forward pass.
-    """
+    """Makes the layers of a block, with the norm that the network's name and the dropout that the recipe asks for."""
 
     kind: str  # bn (the authors'), gn, or torch (batch norm with torch's defaults)
     dropout: float = 0.0
-    evaluations: int | None = None
 
     def norm(self, width: int) -> nn.Module:
-        batch_norm: Callable[..., nn.Module] = BatchNorm
-        if self.evaluations is not None:
-            batch_norm = partial(EvaluationNorm, evaluations=self.evaluations)
         makers: dict[str, Callable[[int], nn.Module]] = {
-            "bn": batch_norm,
+            "bn": BatchNorm,
             "gn": group_norm,
-            "torch": partial(batch_norm, eps=1e-5, momentum=0.1),
+            "torch": partial(BatchNorm, eps=1e-5, momentum=0.1),
         }
         return makers[self.kind](width)
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from rkcnn.model.batch_norm import BatchNorm, EvaluationNorm
-from rkcnn.model.fold import ChannelAffine
+from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.layers import Frozen
 from rkcnn.model.period import PaperSolveCost
 from rkcnn.model.spec import ModelSpec
@@ -35,13 +34,21 @@ class Solver:
     tol: float | None = None
     per_image: bool = False  # abm: judge convergence by image also where torchdiffeq judges the batch
     adjoint: bool = False
+    numbered: bool = False  # f is told which evaluation of the solve it is, from 0 on: f(t, y, evaluation)
     reducer: BatchReducer = LOCAL  # in training: over the whole batch, of which this process may hold a share
 
     @classmethod
     def of(cls, spec: ModelSpec, index: int) -> Solver:
         """Return the solver of a network's period, counted from 0."""
         assert spec.solver is not None
-        return cls(spec.solver, spec.r[index], spec.tol, spec.converge == "image", bool(spec.adjoint))
+        return cls(
+            spec.solver,
+            spec.r[index],
+            spec.tol,
+            spec.converge == "image",
+            bool(spec.adjoint),
+            numbered=spec.statistics == "each",
+        )
 
     @property
     def exact(self) -> bool:
@@ -127,18 +134,16 @@ class Solver:
                 step = replace(step, evaluations=step.evaluations + 1)
             yield step
         else:
-            yield from integrate(CountedEvaluations(f) if self.exact else Frozen(f, norms=False), y, 0.0, 1.0)
+            fixed = NumberedEvaluations(f) if self.numbered else f
+            yield from integrate(fixed if self.exact else Frozen(f, norms=False), y, 0.0, 1.0)
 
 
-class CountedEvaluations:
-    """f, which tells those of its norms that differ from evaluation to evaluation which one it is."""
+class NumberedEvaluations:
+    """f(t, y) of an f(t, y, evaluation), for one solve."""
 
     def __init__(self, f: nn.Module) -> None:
         self.f, self.evaluation = f, 0
-        self.norms = [module for module in f.modules() if isinstance(module, EvaluationNorm | ChannelAffine)]
 
     def __call__(self, t: Time, y: Tensor) -> Tensor:
-        for norm in self.norms:
-            norm.evaluation = self.evaluation
         self.evaluation += 1
-        return self.f(t, y)
+        return self.f(t, y, self.evaluation - 1)

@@ -8,7 +8,7 @@ from typing import Any
 
 from rkcnn.error import InputError, did_you_mean
 from rkcnn.model.families import FAMILIES, LIMITS, OPTIONS, Family, Variant, find_original, options_of
-from rkcnn.solvers.methods import EMBEDDED
+from rkcnn.solvers.methods import EMBEDDED, TABLEAUS
 
 Numbers = tuple[int, ...]
 
@@ -53,6 +53,8 @@ class ModelSpec:
         self._check_numbers(family)
         if norms_of(self) == norms_of(self, "paper"):
             self._set("norm", "paper")
+        if self.statistics == "each" and self._evaluates_once:
+            self._set("statistics", "shared")
 
     @property
     def periods(self) -> int:
@@ -165,13 +167,18 @@ class ModelSpec:
         """Refuse statistics for each evaluation where there are none, or where their number is not fixed."""
         reason = ""
         if norms_of(self)[1] != "bn":
-            reason = "f has group norm, which has no running statistics; add norm=bn"
+            reason = "f has group norm, which has no running statistics; write norm=bn"
         elif self.tol is not None:
             reason = "with a tolerance the data decide how often f is evaluated; leave one of the two out"
         elif self.adjoint:
             reason = "with adjoint=on they are taken once, at the solution; leave one of the two out"
         if reason:
             raise InputError(f"{self._head()}: statistics=each given; {reason}")
+
+    @property
+    def _evaluates_once(self) -> bool:
+        """Whether a solve is one step of a method with one stage, Euler's, so that there is nothing to share."""
+        return self.solver in TABLEAUS and max(self.r) * TABLEAUS[self.solver].stages == 1
 
     def _head(self) -> str:
         return "-".join(filter(None, (self.family, self.variant, _join(self.stages))))

@@ -16,6 +16,8 @@ from rkcnn.report.statistics import Sample
 ERROR_COLUMNS = ("mnist", "svhn", "cifar10", "cifar100")
 COST_COLUMNS = ("params", "params_100", "flops")
 OWN_REFERENCES = {"ablation": "RKCNN-I-2_2_2@k=120", "scaling": "RKCNN-I-2_2_2@k=80"}
+CHOICES_OF_REFERENCE = {"norms": "the one with the same norm", "statistics": "the same network with shared statistics"}
+"""How the reference of a row is chosen in those of our tables that have several."""
 UNITS = {"K": 1e3, "M": 1e6, "G": 1e9}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rkcnn.report.compare import Comparison
-from rkcnn.report.paper import printed_sample
+from rkcnn.report.paper import CHOICES_OF_REFERENCE, printed_sample
 from rkcnn.report.results import ResultTable
 from rkcnn.report.row import Row
 from rkcnn.report.statistics import LEVEL, Difference, correct_by_holm, is_significant, welch_from_samples
@@ -109,7 +109,8 @@ def introduce_comparisons(results: ResultTable, comparisons: Sequence[Comparison
         yield "No comparison: smoke says nothing about accuracy, however many seeds there are."
         return
     names = set(results.references.values())
-    against = " and ".join(row.label for row in results.rows if row.network in names)
+    labels = [row.label for row in results.rows if row.network in names]
+    against = join(labels) if labels else ""
     if not comparisons:
         need = f"{against} and another row need two finished runs each, none diverged"
         yield f"No test over seeds: {need}." if results.of_any_runs else f"No comparison: {need}."
@@ -117,7 +118,7 @@ def introduce_comparisons(results: ResultTable, comparisons: Sequence[Comparison
     if results.paper:
         chosen = "the RKCNN with the lowest error in the paper, so that our own errors don't choose it"
     else:
-        chosen = "where the table starts" if results.table else "the reference"
+        chosen = CHOICES_OF_REFERENCE.get(results.name, "where the table starts") if results.table else "the reference"
     how = (
         f"Each Welch interval is {100 * LEVEL:.0f} % by itself; p is Welch's, corrected for "
         f"{count_tested(comparisons)} by Holm's method, and below 0.05 the two networks are separable."

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from rkcnn.error import InputError, did_you_mean
-from rkcnn.model.batch_norm import EvaluationNorm
 from rkcnn.model.network import Network
 from rkcnn.model.solver import Solver
 from rkcnn.model.steps.ode import OdePeriod
@@ -89,10 +88,11 @@ def solve_by(network: nn.Module, choice: SolverChoice) -> Network:
     for period in find_ode_periods(other):
         trained, chosen = period.solver, _choose(period.solver, choice)
         same = (chosen.method, chosen.steps, chosen.tol) == (trained.method, trained.steps, trained.tol)
-        if not same and any(isinstance(module, EvaluationNorm) for module in period.f.modules()):
+        if trained.numbered and not same:
             raise InputError(
                 f"{describe_solver(chosen)} given; the batch norms of {network.name} have statistics for each "
-                f"evaluation of f by {describe_solver(trained)}, and for no others"
+                f"evaluation of f by {describe_solver(trained)}, and for no others; only a network with "
+                "statistics=shared can be solved by other methods"
             )
         period.solver = chosen
     return other

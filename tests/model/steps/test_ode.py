@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from typing import cast
 
@@ -126,8 +127,8 @@ def test_each_evaluation_has_statistics_of_its_own(name: str, evaluations: int) 
     period.eval()
     y, given = torch.randn(3, 8, 5, 5, dtype=torch.float64), iter(range(evaluations))
 
-    def by_the_others(t: Time, y: Tensor) -> Tensor:
-        i = next(given)
+    def by_the_others(t: Time, y: Tensor, i: int) -> Tensor:
+        assert i == next(given)
         f = deepcopy(period.f)
         f.norm1, f.norm2, f.norm3 = (others[i].eval() for others in alone)
         return f(t, y)
@@ -137,14 +138,14 @@ def test_each_evaluation_has_statistics_of_its_own(name: str, evaluations: int) 
 
 
 class Given(nn.Module):
-    """A function of (t, y) as a module."""
+    """A function of (t, y, evaluation) as a module."""
 
-    def __init__(self, f: nn.Module, compute: Callable[[Time, Tensor], Tensor]) -> None:
+    def __init__(self, f: nn.Module, compute: Callable[[Time, Tensor, int], Tensor]) -> None:
         super().__init__()
         self.f, self.compute = f, compute
 
-    def forward(self, t: Time, y: Tensor) -> Tensor:
-        return self.compute(t, y)
+    def forward(self, t: Time, y: Tensor, evaluation: int) -> Tensor:
+        return self.compute(t, y, evaluation)
 
 
 def test_statistics_of_each_evaluation_are_no_parameters_and_the_first_velocity_has_one_set() -> None:
@@ -155,3 +156,19 @@ def test_statistics_of_each_evaluation_are_no_parameters_and_the_first_velocity_
     }
     assert each.get_buffer("periods.0.f.acceleration.norm1.running_mean").shape == (4, 8)
     assert each.get_buffer("periods.0.velocity.norm1.running_mean").shape == (8,)
+
+
+def test_several_threads_may_use_a_network_with_statistics_of_each_evaluation() -> None:
+    network = create_model("RKNet-rk4_38@k=8_8,r=3,statistics=each").eval()
+    for norm in network.modules():
+        if isinstance(norm, BatchNorm):
+            nn.init.normal_(norm.get_buffer("running_mean"))
+    x = torch.randn(4, 3, 16, 16)
+
+    def answer(_: int) -> Tensor:
+        with torch.no_grad():
+            return network(x)
+
+    expected = answer(0)
+    with ThreadPoolExecutor(3) as threads:
+        assert all(torch.equal(found, expected) for found in threads.map(answer, range(30)))

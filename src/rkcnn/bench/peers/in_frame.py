@@ -15,7 +15,7 @@ from rkcnn.bench.plan import CannotRun, PeerChoice
 from rkcnn.error import InputError
 from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.network import Network
-from rkcnn.model.solver import CountedEvaluations
+from rkcnn.model.solver import NumberedEvaluations
 from rkcnn.model.spec import norms_of
 
 TORCHDIFFEQ = {  # our method -> theirs, and its options
@@ -39,18 +39,22 @@ class TheirBlock(nn.Module):
 
 
 class TheirSolve(nn.Module):
-    """A period whose f is ours, solved by torchdiffeq's odeint with as many equal steps."""
+    """A period whose f is ours, solved by torchdiffeq's odeint with as many equal steps.
 
-    def __init__(self, f: nn.Module, method: str, steps: int) -> None:
+    With `numbered` f takes the number of the evaluation as well.
+    """
+
+    def __init__(self, f: nn.Module, method: str, steps: int, numbered: bool = False) -> None:
         super().__init__()
-        self.f = f
+        self.f, self.numbered = f, numbered
         name, options = TORCHDIFFEQ[method]
         self.settings = {"method": name, "options": {**options, "step_size": 1 / steps}}
         self.odeint = import_module("torchdiffeq").odeint
 
     def forward(self, y: Tensor) -> tuple[Tensor, Tensor]:
         ends = torch.tensor([0.0, 1.0], dtype=y.dtype, device=y.device)
-        end = self.odeint(CountedEvaluations(self.f), y, ends, **self.settings)[1]
+        f = NumberedEvaluations(self.f) if self.numbered else self.f
+        end = self.odeint(f, y, ends, **self.settings)[1]
         return end, end
 
 
@@ -62,8 +66,9 @@ def build_torchdiffeq(peer: PeerChoice, network: Network) -> nn.Module:
             f"{network.name} can't be solved by torchdiffeq in the same steps; networks are "
             f"{', '.join(FAMILIES_WITH_F)} with {', '.join(TORCHDIFFEQ)}"
         )
+    numbered = spec.statistics == "each"
     return _replace_periods(
-        network, lambda period, i: TheirSolve(period.get_submodule("f"), spec.solver or "", spec.r[i])
+        network, lambda period, i: TheirSolve(period.get_submodule("f"), spec.solver or "", spec.r[i], numbered)
     )
 
 

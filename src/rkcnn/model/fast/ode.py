@@ -188,7 +188,7 @@ def _backward(ctx: Any, gradient: Tensor, *others: None) -> tuple[Any, ...]:
 ode_function.register_autograd(_backward, setup_context=_keep)
 
 
-def take_function(f: OdeFunction, t: Time, y: Tensor) -> Tensor:
+def take_function(f: OdeFunction, t: Time, y: Tensor, evaluation: int = 0) -> Tensor:
     """Return f(t, y) in the precision that autocast asks for, without it in that of y; update running statistics.
 
     The time is one number, or a tensor that holds one.
@@ -206,12 +206,12 @@ def take_function(f: OdeFunction, t: Time, y: Tensor) -> Tensor:
     out, _, _, _, moments, _ = ode_function(y, centre, weights, constants, numbers, norms[0].eps)
     with torch.no_grad():
         for norm, (mean, _, variance) in zip(norms, moments.detach()[..., : y.shape[1]], strict=True):
-            norm.track(mean + centre[: y.shape[1]] if norm is norms[0] else mean, variance)
+            norm.track(mean + centre[: y.shape[1]] if norm is norms[0] else mean, variance, evaluation)
         if not f.time:  # the bias, which the next norm removes, was left out
             for norm, conv in zip(norms[1:], convolutions, strict=True):
                 assert norm.momentum is not None
                 assert conv.bias is not None
-                norm.statistics()[0].add_(conv.bias, alpha=norm.momentum)
+                norm.statistics(evaluation)[0].add_(conv.bias, alpha=norm.momentum)
     return out
 
 

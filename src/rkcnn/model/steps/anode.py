@@ -17,7 +17,7 @@ class Anode(OdePeriod):
     def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
         assert spec.p is not None
         width = spec.k[index] + spec.p
-        super().__init__(spec, index, OdeFunction(width, self.layers_of_f(spec, index, layers)), width)
+        super().__init__(spec, index, OdeFunction(width, layers), width)
         self.p = spec.p
         self.has_paper_flops, self.paper_solve_cost = False, None
 

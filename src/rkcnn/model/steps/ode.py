@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.drawing import Diagram, fraction
+from rkcnn.model.fold import ChannelAffine
 from rkcnn.model.layers import Conv, Layers, has_autocast, trains_fused
 from rkcnn.model.period import Period, TimeStep
 from rkcnn.model.solver import Solver
@@ -24,10 +25,11 @@ class OdeFunction(nn.Module):
 
     With `time` each convolution reads one more channel, the first, filled with t: 18k^2 + 26k parameters. Without it
     there are 18k^2 + 8k. A network in half precision computes f in it too, while the solver adds up in float32.
+    `evaluation` counts the evaluations of a solve, for norms with running statistics for each.
     """
 
     folded_norms: ClassVar = {"conv1": "norm2", "conv2": "norm3"}
-    fused: Callable[[OdeFunction, Time, Tensor], Tensor] | None = None  # f(t, y) in kernels of model/fast/
+    fused: Callable[[OdeFunction, Time, Tensor, int], Tensor] | None = None  # f(t, y) in kernels of model/fast/
     takes_tf32 = False  # whether they are used without autocast too, and round float32 to tf32
 
     def __init__(self, k: int, layers: Layers, time: bool = True) -> None:
@@ -39,15 +41,15 @@ class OdeFunction(nn.Module):
         self.conv2 = layers.conv(k + time, k, 3, bias=True)
         self.norm3 = layers.norm(k)
 
-    def forward(self, t: Time, y: Tensor) -> Tensor:
+    def forward(self, t: Time, y: Tensor, evaluation: int = 0) -> Tensor:
         one_time = not isinstance(t, Tensor) or t.numel() == 1  # and not one for each image
         if self.fused is not None and one_time and trains_fused(self, y, self.takes_tf32):
-            return self.fused(self, t, y)
+            return self.fused(self, t, y, evaluation)
         if y.dtype != self.conv1.weight.dtype and not has_autocast(y):
             y = y.to(self.conv1.weight.dtype)
-        y = self._convolve(self.conv1, t, F.relu(self.norm1(y)))
-        y = self._convolve(self.conv2, t, F.relu(self.norm2(y)))
-        return self.norm3(y)
+        y = self._convolve(self.conv1, t, F.relu(_normalise(self.norm1, y, evaluation)))
+        y = self._convolve(self.conv2, t, F.relu(_normalise(self.norm2, y, evaluation)))
+        return _normalise(self.norm3, y, evaluation)
 
     def _convolve(self, conv: Conv, t: Time, y: Tensor) -> Tensor:
         """Return W * (t, y) + b as W_y * y + (W_t * t + b), where * convolves.
@@ -62,11 +64,17 @@ class OdeFunction(nn.Module):
         return conv.drop(F.conv2d(y, conv.weight[:, 1:], padding=1) + constant)
 
 
+def _normalise(norm: nn.Module, y: Tensor, evaluation: int) -> Tensor:
+    """Apply a norm; a group norm has no running statistics, and a folded norm may be an identity."""
+    return norm(y, evaluation) if isinstance(norm, BatchNorm | ChannelAffine) else norm(y)
+
+
 class OdePeriod(Period):
     """y(1) of y' = f(t, y), y(0) = y, by the solver in the name; all steps share f.
 
     With fixed steps, batch norm inside f updates its running statistics at every evaluation, as in the ODE-Nets that
     the paper transplants; with statistics=each, every evaluation has its own. For other solves see `Solver.walk`.
+    `f` takes t, y and, with statistics=each, the number of the evaluation.
     """
 
     reads_time: ClassVar[bool] = True  # whether f depends on t
@@ -76,17 +84,13 @@ class OdePeriod(Period):
         self.f = f
         self.solver = Solver.of(spec, index)
         self.evaluations = self.solver.least_evaluations
+        if self.solver.numbered:
+            for norm in (module for module in f.modules() if isinstance(module, BatchNorm)):
+                norm.separate(self.evaluations)
         self.exact = self.solver.exact
         self.paper_solve_cost = self.solver.paper_solve_cost
         self.has_paper_flops = self.paper_solve_cost is not None
         self.solver_stats = None if self.exact else SolverStats()
-
-    @staticmethod
-    def layers_of_f(spec: ModelSpec, index: int, layers: Layers) -> Layers:
-        """Return what makes the layers of f."""
-        if spec.statistics != "each":
-            return layers
-        return replace(layers, evaluations=Solver.of(spec, index).least_evaluations)
 
     def start(self, y: Tensor) -> Tensor:
         """Return the solver's first state, given the frame's y."""
@@ -150,7 +154,7 @@ class OdeNet(OdePeriod):
 
     def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
         k = spec.k[index]
-        super().__init__(spec, index, OdeFunction(k, self.layers_of_f(spec, index, layers), self.reads_time), k)
+        super().__init__(spec, index, OdeFunction(k, layers, self.reads_time), k)
 
 
 class Rknn(OdeNet):

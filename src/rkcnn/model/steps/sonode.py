@@ -20,9 +20,9 @@ class Acceleration(nn.Module):
         super().__init__()
         self.acceleration = f
 
-    def forward(self, t: float | Tensor, state: Tensor) -> Tensor:
+    def forward(self, t: float | Tensor, state: Tensor, evaluation: int = 0) -> Tensor:
         v = state.chunk(2, 1)[1]
-        return torch.cat([v, self.acceleration(t, v).to(v.dtype)], 1)
+        return torch.cat([v, self.acceleration(t, v, evaluation).to(v.dtype)], 1)
 
 
 class Sonode(OdePeriod):
@@ -32,7 +32,7 @@ class Sonode(OdePeriod):
 
     def __init__(self, spec: ModelSpec, index: int, layers: Layers) -> None:
         k = spec.k[index]
-        super().__init__(spec, index, Acceleration(OdeFunction(k, self.layers_of_f(spec, index, layers))), k)
+        super().__init__(spec, index, Acceleration(OdeFunction(k, layers)), k)
         self.velocity = OdeFunction(k, layers)
         self.has_paper_flops, self.paper_solve_cost = False, None
 
