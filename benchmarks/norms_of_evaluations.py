@@ -1,12 +1,12 @@
 """How much of a network's error comes from one set of running statistics for several evaluations of f.
 
-    python benchmarks/norms_of_evaluations.py RUN [--images 5000] [--test 10000]
+    python benchmarks/norms_of_evaluations.py RUN [--batches 40] [--test 10000]
 
 RUN is a finished run of RKNN, RK-Net or ODE-Net with a fixed number of evaluations and batch norm in f. While it
 trains, each evaluation of f normalises by the statistics of its own batch; in evaluation all share one running average.
-The same weights are measured with four kinds of statistics: the running averages of the run; averages taken anew from
-training images that are not augmented, shared as before; the same with a set for each evaluation; and those of each
-batch of 250 test images itself, as in training. The images are the first of the training set and of the test set.
+The same weights are measured with four kinds of statistics: the running averages of the run; averages taken anew over
+batches as the recipe trains on them, shared as before; the same with a set for each evaluation; and those of each batch
+of 250 test images itself. A run of the same network with statistics=each has, with the same seed, the same weights.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ import torch
 from torch import Tensor, nn
 
 import rkcnn
+from rkcnn.data.augmentation import Augmentation
+from rkcnn.data.batches import Batches
+from rkcnn.data.images import Images
 from rkcnn.error import InputError
 from rkcnn.evaluation.binomial import wilson
+from rkcnn.fit.recipe import Recipe
 from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.create import create_model
 from rkcnn.use.load import Classifier
@@ -31,7 +35,7 @@ BATCH = 250
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", help="the folder of a finished run")
-    parser.add_argument("--images", type=int, default=5000, help="training images that statistics are taken from")
+    parser.add_argument("--batches", type=int, default=40, help="of training images that statistics are taken from")
     parser.add_argument("--test", type=int, default=10_000, help="test images that errors are measured on")
     given = parser.parse_args()
     try:
@@ -41,8 +45,9 @@ def main() -> None:
         parser.error(str(error))
     if model.result is None:
         parser.error(f"{given.run} is no run's folder, so its data set is not known; give one that has a result.json")
-    training, test = rkcnn.load_images(model.result.run.data)
-    taught = model.normalise(training.pixels[: given.images])
+    run = model.result.run
+    training, test = rkcnn.load_images(run.data)
+    taught = draw_batches(training, run.recipe, given.batches)
     pixels, labels = model.normalise(test.pixels[: given.test]), test.labels[: given.test]
     print(f"{model.name}, training error {100 * model.result.epochs[-1].training_error:.2f} %, {len(labels):,} images")
     separated = take_anew(separated, taught)
@@ -57,6 +62,13 @@ def main() -> None:
         low, high = wilson(wrong, len(labels))
         print(f"{way}: {100 * wrong / len(labels):.2f} % ({100 * low:.2f} to {100 * high:.2f})", flush=True)
     show_variances(separated)
+
+
+def draw_batches(training: Images, recipe: Recipe, number: int) -> list[Tensor]:
+    """Return the first batches that the recipe trains on with seed 0, augmented and normalised."""
+    augmentation = Augmentation(recipe.padding, recipe.flip, recipe.cutout, recipe.cutmix)
+    batches = Batches(training, recipe.batch, 0, augmentation=augmentation)
+    return [batches.at(0, step).pixels for step in range(min(number, len(batches)))]
 
 
 def separate(model: Classifier) -> nn.Module:
@@ -90,12 +102,14 @@ def norms_of(network: nn.Module) -> Iterable[nn.BatchNorm2d]:
     return (module for module in network.modules() if isinstance(module, nn.BatchNorm2d))
 
 
-def take_anew(network: nn.Module, pixels: Tensor) -> nn.Module:
-    """Give all batch norms the mean statistics over batches of these images."""
+@torch.no_grad()
+def take_anew(network: nn.Module, batches: Iterable[Tensor]) -> nn.Module:
+    """Give all batch norms the mean statistics over these batches."""
     for norm in norms_of(set_norms(network, True)):
         norm.reset_running_stats()
         norm.momentum = None  # torch's sign for the mean of all batches
-    predict(network, pixels)
+    for batch in batches:
+        network(batch)
     return set_norms(network, False)
 
 

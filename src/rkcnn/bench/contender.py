@@ -13,8 +13,8 @@ from torch import nn
 from rkcnn.model.cost import cost, default_size
 from rkcnn.model.create import create_model, usual_channels
 from rkcnn.model.network import Network, Published
+from rkcnn.model.rounding import restored_precision, set_precision
 from rkcnn.record.bench import Measurement
-from rkcnn.rounding import restored_precision, set_precision
 
 TORCHS_OWN = "torch's own"  # a peer's precision: on a GPU its convolutions are in tf32 and its products in fp32
 

@@ -17,8 +17,8 @@ from rkcnn.model.fold import fold_norms
 from rkcnn.model.layout import choose_layout
 from rkcnn.model.network import check_images, check_precision
 from rkcnn.model.period import Period
+from rkcnn.model.rounding import restored_precision, set_precision
 from rkcnn.model.solver import Solver
-from rkcnn.rounding import restored_precision, set_precision
 from rkcnn.solvers.solver_step import at_least_float32
 
 PRECISIONS = ("fp32", "tf32", "bf16")

@@ -15,9 +15,9 @@ from rkcnn.fit.engine import Engine, Graph
 from rkcnn.fit.trainer import Trainer
 from rkcnn.model.cost import Cost, cost
 from rkcnn.model.create import create_model
+from rkcnn.model.rounding import set_precision
 from rkcnn.record.run import Run
 from rkcnn.reproduce.worker import Slot
-from rkcnn.rounding import set_precision
 from rkcnn.run.job import build
 from rkcnn.run.side_by_side import MOST_AT_ONCE
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from rkcnn.error import InputError
-from rkcnn.rounding import restored_precision, set_precision
+from rkcnn.model.rounding import restored_precision, set_precision
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 

@@ -29,12 +29,12 @@ from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.trainer import Trainer
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
+from rkcnn.model.rounding import set_precision
 from rkcnn.record.metrics import MetricsFile
 from rkcnn.record.result import Epoch, Result, Stretch, find_other_code, read_progress
 from rkcnn.record.run import Config, Run
 from rkcnn.record.run_state import FinishedRun, find_shorter_run
 from rkcnn.record.source import current_source
-from rkcnn.rounding import set_precision
 from rkcnn.run.advice import advise_before, constant_error
 from rkcnn.run.device import describe_machine, peak_bytes
 from rkcnn.run.settings import INIT_FROM, InitialWeights, load_initial_weights

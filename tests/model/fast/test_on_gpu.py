@@ -16,9 +16,9 @@ from rkcnn.fit.engine import Graph, start_engine
 from rkcnn.model.fast.choose import fuse_network
 from rkcnn.model.frame import ConvStem, OdeNetStem, StemConv
 from rkcnn.model.layers import Layers
+from rkcnn.model.rounding import set_precision
 from rkcnn.model.steps.ode import OdeFunction
 from rkcnn.model.steps.rkcnn import RKStep
-from rkcnn.rounding import set_precision
 from rkcnn.run.device import repeatable_convolutions
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")]

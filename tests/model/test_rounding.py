@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from precisions import newer_precisions, torch_as_it_starts
-from rkcnn.rounding import restored_precision, set_precision
+from rkcnn.model.rounding import restored_precision, set_precision
 
 backends: Any = torch.backends
 
