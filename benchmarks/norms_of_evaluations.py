@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable
 from copy import deepcopy
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +28,7 @@ from rkcnn.evaluation.binomial import wilson
 from rkcnn.fit.recipe import Recipe
 from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.create import create_model
+from rkcnn.model.spec import parse
 from rkcnn.use.load import Classifier
 
 BATCH = 250
@@ -40,7 +42,7 @@ def main() -> None:
     given = parser.parse_args()
     try:
         model = rkcnn.load(given.run)
-        separated = separate(model)
+        shared, separated = rebuild(model, "shared"), rebuild(model, "each")
     except InputError as error:
         parser.error(str(error))
     if model.result is None:
@@ -53,7 +55,7 @@ def main() -> None:
     separated = take_anew(separated, taught)
     ways: dict[str, Callable[[], nn.Module]] = {
         "running averages of the run": lambda: model.network,
-        "taken anew, shared": lambda: take_anew(deepcopy(model.network), taught),
+        "taken anew, shared": lambda: take_anew(shared, taught),
         "taken anew, one set for each evaluation": lambda: separated,
         "those of each batch of test images": lambda: set_norms(deepcopy(model.network), True),
     }
@@ -71,12 +73,16 @@ def draw_batches(training: Images, recipe: Recipe, number: int) -> list[Tensor]:
     return [batches.at(0, step).pixels for step in range(min(number, len(batches)))]
 
 
-def separate(model: Classifier) -> nn.Module:
-    """Return the same network with a set of statistics for each evaluation of f, each of them that of the run."""
-    name = model.name.removesuffix(",statistics=each")
-    network = create_model(f"{name},statistics=each", len(model.classes), model.channels)
-    sets = network.state_dict()
-    network.load_state_dict({name: value.expand_as(sets[name]) for name, value in model.network.state_dict().items()})
+@torch.no_grad()
+def rebuild(model: Classifier, statistics: str) -> nn.Module:
+    """Return the same network with shared running statistics or with some for each evaluation of f, from those it has.
+
+    Which of the sets of a network that has one for each evaluation are then shared doesn't matter: they are taken anew.
+    """
+    network = create_model(str(replace(parse(model.name), statistics=statistics)), len(model.classes), model.channels)
+    state = network.state_dict()
+    for name, given in model.network.state_dict().items():
+        state[name].copy_(given if given.dim() <= state[name].dim() else given[0])
     return network
 
 

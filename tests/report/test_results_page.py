@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -73,6 +74,18 @@ def test_what_the_records_note_is_shown_once_for_all_rows_that_have_it(tmp_path:
     noted = f"CliqueNet (T = 2): {about_run}"
     assert f"\n- {noted}\n" in page(tmp_path)
     assert f"\n- pre-act ResNet, CliqueNet (T = 2): {about_record}\n" in page(tmp_path)
+
+
+def test_shared_running_statistics_are_noted(tmp_path: Path) -> None:
+    put_records(tmp_path, {"RKNN-rk4_38@k=120_120_120": (0.16,), "ResNet@k=120_120_120": (0.06,)}, "cifar10", "fast")
+    text = page(tmp_path)
+    assert "Batch norm in f has one set" not in text, "the records don't say how often f was evaluated"
+    shutil.rmtree(tmp_path)
+    two = {"RKNN-rk4_38@k=120_120_120": (0.16,), "ResNet@k=120_120_120": (0.06,)}
+    put_records(tmp_path, two, "cifar10", "fast", evaluations=12)
+    assert "\n- Batch norm in f has one set of running statistics for all evaluations of a period in RKNN" in page(
+        tmp_path
+    )
 
 
 def test_no_runs_are_said_in_a_sentence(tmp_path: Path) -> None:

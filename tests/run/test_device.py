@@ -38,7 +38,7 @@ def test_a_device_is_given_by_its_name() -> None:
 def test_torch_is_as_usual_for_a_while() -> None:
     torch.set_default_dtype(torch.float64)
     try:
-        with torch.inference_mode(), usual_torch():
+        with torch.inference_mode(), usual_torch("fp32"):
             weight = torch.ones(1, requires_grad=True)
             (weight * 2).backward()
             assert weight.grad is not None
@@ -51,7 +51,7 @@ def test_torch_is_as_usual_for_a_while() -> None:
 def test_an_autocast_of_the_caller_is_off_for_a_while() -> None:
     one = torch.ones(2, 2)
     with torch.autocast("cpu", torch.bfloat16):
-        with usual_torch():
+        with usual_torch("fp32"):
             assert (one @ one).dtype == torch.float32
         assert (one @ one).dtype == torch.bfloat16
 
@@ -59,13 +59,13 @@ def test_an_autocast_of_the_caller_is_off_for_a_while() -> None:
 def test_a_default_device_of_the_caller_is_left_out_for_a_while() -> None:
     torch.set_default_device("meta")
     try:
-        with usual_torch():
+        with usual_torch("fp32"):
             assert torch.ones(1).is_cpu
         assert torch.ones(1).is_meta
     finally:
         torch.set_default_device(None)
     with torch.device("meta"):
-        with usual_torch():
+        with usual_torch("fp32"):
             assert torch.ones(1).is_cpu
         assert torch.ones(1).is_meta
 
@@ -74,7 +74,7 @@ def test_products_are_exact_for_a_while() -> None:
     backends: Any = torch.backends
     with torch_as_it_starts():
         torch.set_float32_matmul_precision("medium")
-        with usual_torch():
+        with usual_torch("fp32"):
             assert backends.mkldnn.matmul.fp32_precision == "ieee"
             assert not backends.cuda.matmul.allow_tf32
         assert torch.get_float32_matmul_precision() == "medium"
@@ -85,9 +85,9 @@ def test_convolutions_of_a_run_give_the_same_bits_whatever_the_caller_set() -> N
     before = cudnn.deterministic, cudnn.benchmark
     cudnn.deterministic, cudnn.benchmark = False, True
     try:
-        with usual_torch():
+        with usual_torch("fp32"):
             assert (cudnn.deterministic, cudnn.benchmark) == (True, False)
-        with pytest.raises(ZeroDivisionError), usual_torch():
+        with pytest.raises(ZeroDivisionError), usual_torch("fp32"):
             print(1 / 0)
         assert (cudnn.deterministic, cudnn.benchmark) == (False, True)
     finally:

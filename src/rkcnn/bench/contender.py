@@ -13,7 +13,7 @@ from torch import nn
 from rkcnn.model.cost import cost, default_size
 from rkcnn.model.create import create_model, usual_channels
 from rkcnn.model.network import Network, Published
-from rkcnn.model.rounding import restored_precision, set_precision
+from rkcnn.model.rounding import precision_set_to
 from rkcnn.record.bench import Measurement
 
 TORCHS_OWN = "torch's own"  # a peer's precision: on a GPU its convolutions are in tf32 and its products in fp32
@@ -66,8 +66,7 @@ def matrix_units(precision: str) -> Iterator[None]:
     """A context in which float32 products and convolutions are rounded on a GPU as the precision allows."""
     convolutions = torch.backends.cudnn
     before = convolutions.benchmark
-    with restored_precision():
-        set_precision("fp32" if precision == TORCHS_OWN else precision)
+    with precision_set_to("fp32" if precision == TORCHS_OWN else precision):
         if precision == TORCHS_OWN:
             convolutions.allow_tf32 = True
             convolutions.benchmark = True  # as the authors' script sets it

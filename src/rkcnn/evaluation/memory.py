@@ -169,8 +169,9 @@ def infer(spec: str, classes: int, shape: tuple[int, int, int], device: torch.de
     import torch
 
     from rkcnn.model.create import create_model
+    from rkcnn.model.rounding import set_precision
 
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False  # fp32, as in the paper's recipes
+    set_precision("fp32")  # as in the paper's recipes
     torch.manual_seed(0)  # how long a solver with a tolerance takes depends on the weights and the image
     height, width, channels = shape
     network = create_model(spec, classes, channels).to(device).eval()

@@ -17,7 +17,7 @@ from rkcnn.model.fold import fold_norms
 from rkcnn.model.layout import choose_layout
 from rkcnn.model.network import check_images, check_precision
 from rkcnn.model.period import Period
-from rkcnn.model.rounding import restored_precision, set_precision
+from rkcnn.model.rounding import precision_set_to
 from rkcnn.model.solver import Solver
 from rkcnn.solvers.solver_step import at_least_float32
 
@@ -277,8 +277,7 @@ def _matrix_units(precision: str, measures: bool) -> Iterator[None]:
     """
     convolutions = torch.backends.cudnn
     before = convolutions.benchmark
-    with restored_precision():
-        set_precision(precision)
+    with precision_set_to(precision):
         convolutions.benchmark = before or measures
         try:
             yield

@@ -134,8 +134,8 @@ class Solver:
                 step = replace(step, evaluations=step.evaluations + 1)
             yield step
         else:
-            fixed = NumberedEvaluations(f) if self.numbered else f
-            yield from integrate(fixed if self.exact else Frozen(f, norms=False), y, 0.0, 1.0)
+            numbered_f = NumberedEvaluations(f) if self.numbered else f
+            yield from integrate(numbered_f if self.exact else Frozen(f, norms=False), y, 0.0, 1.0)
 
 
 class NumberedEvaluations:

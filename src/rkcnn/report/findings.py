@@ -74,7 +74,8 @@ def write_noise(report: Report) -> str:
     """Return the table of what moves an error besides the network: the chosen epoch, the seed, the test images."""
     rows = []
     for part in report.tables:
-        found = [row for row in part.results.rows if row.all_finished and has_step(row)]
+        usual = (row for row in part.results.rows if has_step(row) and row.evaluations_of_a_norm == 1)
+        found = [row for row in usual if row.all_finished]
         digits = part.results.decimals
         gains = [row.last.mean - row.best.mean for row in found if row.last and row.best]
         means = [row.last.mean for row in found if row.last]

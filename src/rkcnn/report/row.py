@@ -80,7 +80,7 @@ class Row:
 
     @property
     def evaluations_of_a_norm(self) -> int:
-        """For how many evaluations of f a batch norm in f has one set of running statistics.
+        """For how many evaluations of f a batch norm in f has one set of running statistics, on average over periods.
 
         That is 1 for networks without such an f or with group norm in it, which has none, and for those that this
         process doesn't know.
@@ -91,7 +91,7 @@ class Row:
             return 1
         if spec is None or spec.solver is None or spec.statistics == "each" or norms_of(spec)[1] != "bn":
             return 1
-        return round((self.results[0].evaluations or 0) / spec.periods)
+        return max(1, round((self.results[0].evaluations or 0) / spec.periods))
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from rkcnn.fit.engine import Engine, Graph
 from rkcnn.fit.trainer import Trainer
 from rkcnn.model.cost import Cost, cost
 from rkcnn.model.create import create_model
-from rkcnn.model.rounding import set_precision
+from rkcnn.model.rounding import precision_set_to
 from rkcnn.record.run import Run
 from rkcnn.reproduce.worker import Slot
 from rkcnn.run.job import build
@@ -59,8 +59,12 @@ def measure_speed(runs: Sequence[Run], flops: dict[str, int], slot: Slot) -> flo
 
 def _time_steps(runs: Sequence[Run], flops: dict[str, int], device: torch.device) -> float:
     run = min(runs, key=lambda run: flops[run.network])
-    set_precision(run.recipe.precision)
-    count = min(MOST_AT_ONCE, len(runs)) if device.type == "cuda" else 1
+    with precision_set_to(run.recipe.precision):
+        return _time_run(run, min(MOST_AT_ONCE, len(runs)) if device.type == "cuda" else 1, flops[run.network], device)
+
+
+def _time_run(run: Run, count: int, flops: int, device: torch.device) -> float:
+    """Return the FLOP/s of steps of as many such runs at once."""
     images = _make_noise(find_set(run.data), run.recipe.batch * 2)
     engines: list[Engine] = []
     for seed in range(count):
@@ -70,7 +74,7 @@ def _time_steps(runs: Sequence[Run], flops: dict[str, int], device: torch.device
         engines[-1].begin()
     _advance(engines)
     seconds = min(_advance(engines) for _ in range(TIMED_STEPS))
-    return 3.0 * flops[run.network] * run.recipe.batch * count / seconds
+    return 3.0 * flops * run.recipe.batch * count / seconds
 
 
 def _advance(engines: Sequence[Engine]) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from rkcnn.error import InputError
-from rkcnn.model.rounding import restored_precision, set_precision
+from rkcnn.model.rounding import precision_set_to
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
@@ -52,19 +52,19 @@ def repeatable_convolutions() -> Iterator[None]:
 
 
 @contextmanager
-def usual_torch() -> Iterator[None]:
+def usual_torch(precision: str) -> Iterator[None]:
     """Compute in the block as runs do: new tensors on the CPU in float32, with gradients, no autocast, the same bits.
 
     Otherwise a caller's `torch.set_default_dtype`, `torch.set_default_device`, `torch.no_grad`, `torch.autocast`,
     `torch.set_float32_matmul_precision` or `torch.backends.cudnn.benchmark` would change a run's results, or break it.
+    `precision` is that of the runs.
     """
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     try:
         with torch.inference_mode(False), torch.enable_grad(), ExitStack() as stack:
             stack.enter_context(repeatable_convolutions())
-            stack.enter_context(restored_precision())
-            set_precision("fp32")  # until a run sets its own
+            stack.enter_context(precision_set_to(precision))
             for kind in ("cpu", "cuda"):
                 if torch.is_autocast_enabled(kind):
                     stack.enter_context(torch.autocast(kind, enabled=False))

@@ -29,7 +29,6 @@ from rkcnn.fit.ranks import Ranks
 from rkcnn.fit.trainer import Trainer
 from rkcnn.model.cost import cost
 from rkcnn.model.create import create_model
-from rkcnn.model.rounding import set_precision
 from rkcnn.record.metrics import MetricsFile
 from rkcnn.record.result import Epoch, Result, Stretch, find_other_code, read_progress
 from rkcnn.record.run import Config, Run
@@ -193,7 +192,6 @@ def start_job(
     run or file whose weights it starts from, if its recipe names some.
     Returns the job, and a note on what is unusual about it; the note is empty where there is nothing to say.
     """
-    set_precision(run.recipe.precision)
     network = build(run, training)
     initial = load_initial_weights(network, run.recipe, init_from, training.classes)
     trainer = Trainer(network, training, run.recipe, run.seed, device, ranks)

@@ -81,14 +81,15 @@ class Execution:
 def train_side_by_side(
     runs: Sequence[Run], training: Images, test: Images, execution: Execution, observer: Observer
 ) -> dict[Run, Result]:
-    """Train runs of one data set, on a GPU as many at once as it has memory for, and return their results.
+    """Train runs of one data set and one precision, on a GPU as many at once as fit, and return their results.
 
     A run with a result is not trained again, unless `execution.again`; one with a checkpoint continues from it. Raises
     Stopped when a signal asks to stop, after every run that was prepared has a checkpoint.
     """
     results: dict[Run, Result] = {}
     with ExitStack() as stack:
-        stack.enter_context(usual_torch())
+        (precision,) = {run.recipe.precision for run in runs} or {"fp32"}
+        stack.enter_context(usual_torch(precision))
         ranks, device = stack.enter_context(join(pick_device(execution.device)))
         if not ranks.writes:
             observer = Observer()
