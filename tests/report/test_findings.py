@@ -162,3 +162,11 @@ def test_the_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     (trouble,) = write_page(str(page), str(tmp_path / "results"))
     assert "can't be read" in trouble
     assert "| MNIST, paper-mnist | 5 | +0.016" in page.read_text()
+
+
+def test_networks_that_share_running_statistics_say_nothing_of_others_noise(tmp_path: Path) -> None:
+    two = {"ResNet@k=120_120_120": (0.06, 0.07), "DenseNet-2_2_2@k=120": (0.06, 0.065)}
+    put_records(tmp_path, two, "cifar10", "fast", evaluations=3)
+    alone = write_noise(published(tmp_path))
+    put_records(tmp_path, {"RKNN-rk4_38@k=120_120_120": (0.16, 0.20)}, "cifar10", "fast", evaluations=12)
+    assert write_noise(published(tmp_path)) == alone
