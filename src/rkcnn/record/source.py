@@ -71,9 +71,10 @@ _ODE_KERNELS = "f670b1d10bb1eba8"  # f of ODE networks has fused kernels; a call
 _ONE_TIME = "65635eb177adca2a"  # fused f of ODE networks takes one time, and rounds after the mean is taken off
 _FEWER_FILES = "8c96edf8559c4cfd"  # commit 5f0a09a: names and files of solvers and fused kernels
 _EACH = "e7c8cb93b6b03908"  # batch norms in f may have statistics for each evaluation; rounding is set in one place
+_ONE_PRECISION = "e98cf3f5c8a74928"  # runs that train together have one precision, also while others compute
 _RECENT = (
     *(_TIME_APART, _MENDED, _CHANNELS_LAST, _REGISTERED_METHODS, _USUAL_TORCH),
-    *(_HALF_PRECISION, _NO_AUTOCAST, _ODE_KERNELS, _ONE_TIME, _FEWER_FILES, _EACH),
+    *(_HALF_PRECISION, _NO_AUTOCAST, _ODE_KERNELS, _ONE_TIME, _FEWER_FILES, _EACH, _ONE_PRECISION),
 )
 EQUIVALENT: tuple[Equivalence, ...] = (
     Equivalence(frozenset({_BEFORE_REDESIGN, *_REDESIGNED, *_RECENT}), _TRIED),
