@@ -184,6 +184,7 @@ def test_norms_are_compared_with_their_like() -> None:
         if spec.startswith("RKCNN-"):
             assert reference.partition(",")[2] == spec.partition(",")[2]
     assert reference_of(TABLES["norms"], "ResNet@k=32,norm=bn") == "RKCNN-R-2@k=32,norm=bn"
+    assert reference_of(TABLES["norms"], "RKNN-rk4_38@k=32,norm=bn,statistics=each") == "RKCNN-R-2@k=32,norm=bn"
     assert reference_of(TABLES["norms"], "Identity@k=32") == "RKCNN-R-2@k=32,norm=gn"
 
 

@@ -202,9 +202,8 @@ def reference_of(table: Table, spec: str) -> str:
     if table.name in OWN_REFERENCES:
         return OWN_REFERENCES[table.name]
     if table.name == "norms":
-        half = len(table.specs) // 2  # all group norm, then all batch norm
-        same = table.specs[:half] if spec in table.specs[:half] else table.specs[half:]
-        return next(name for name in same if name.startswith("RKCNN-R-"))
+        norm = "bn" if "norm=bn" in spec else "gn"
+        return next(name for name in table.specs if name.startswith("RKCNN-R-") and name.endswith(f"norm={norm}"))
     if table.name == "statistics":
         return spec.removesuffix(",statistics=each")
     assert table.paper is not None
