@@ -7,7 +7,7 @@ from pathlib import Path
 from report.records import put_records
 from rkcnn.report.published import report_published
 from rkcnn.report.results import read_records
-from rkcnn.report.shared_norms import NOT_RUN, write_shared_norms
+from rkcnn.report.shared_norms import NO_PAIRS, NOT_RUN, write_separate_norms, write_shared_norms
 
 RKNN, RESNET = "RKNN-rk4_38@k=120_120_120", "ResNet@k=120_120_120"
 
@@ -29,3 +29,22 @@ def test_a_table_in_which_none_shares_is_left_out(tmp_path: Path) -> None:
     put_records(tmp_path, {RESNET: (0.06, 0.08), "DenseNet-2_2_2@k=120": (0.07,)}, "cifar10", "fast", evaluations=3)
     put_records(tmp_path, {"RKNN-rk4_38@k=32": (0.004,), "ResNet@k=32": (0.004,)}, evaluations=4)  # group norm in f
     assert write(tmp_path) == NOT_RUN
+
+
+def compare_kinds(folder: Path) -> str:
+    return write_separate_norms(report_published(read_records(folder)[0]))
+
+
+def test_both_kinds_are_compared_seed_by_seed(tmp_path: Path) -> None:
+    shared, each = "RKNN-rk4_38@k=32,norm=bn", "RKNN-rk4_38@k=32,norm=bn,statistics=each"
+    put_records(tmp_path, {shared: (0.005, 0.006, 0.009), each: (0.004, 0.0054)}, "norms", "fast")
+    put_records(tmp_path, {RKNN: (0.18,), f"{RKNN},statistics=each": (0.07,)}, "statistics", "fast")
+    assert compare_kinds(tmp_path).splitlines()[2:] == [
+        f"| MNIST, fast-mnist | {shared} | 2 | 0.235 | 0.550 | 0.470 | -0.080 (-0.334 to +0.174) |",
+        f"| CIFAR-10, fast-cifar | {RKNN} | 1 | 3.50 | 18.00 | 7.00 | -11.00 |",
+    ]
+
+
+def test_one_kind_alone_is_compared_with_nothing(tmp_path: Path) -> None:
+    put_records(tmp_path, {RKNN: (0.18,), "ResNet@k=120_120_120": (0.07,)}, "cifar10", "fast")
+    assert compare_kinds(tmp_path) == NO_PAIRS

@@ -16,6 +16,7 @@ from rkcnn.report.statistics import (
     correct_by_holm,
     incomplete_beta,
     independent_standard_error,
+    paired,
     paired_standard_error,
     permutation_test,
     pool_deviations,
@@ -76,6 +77,26 @@ def test_no_spread_at_all_is_no_certainty() -> None:
     one_sided = welch([0.003] * 3, [0.004, 0.005, 0.006])
     assert one_sided.dof == pytest.approx(2)
     assert one_sided.p == pytest.approx(stats.ttest_1samp([0.004, 0.005, 0.006], 0.003).pvalue)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(WRONG, WRONG), min_size=2, max_size=6), st.sampled_from([0.9, 0.95, 0.99]))
+def test_pairs_are_compared_as_by_scipy(wrong: list[tuple[int, int]], level: float) -> None:
+    a, b = (errors(list(side)) for side in zip(*wrong, strict=True))
+    assume(len({one - two for one, two in wrong}) > 1)
+    ours, theirs = paired(a, b, level), stats.ttest_rel(a, b)
+    assert ours.interval == pytest.approx(tuple(theirs.confidence_interval(level)), rel=1e-6, abs=1e-9)
+    assert ours.value == pytest.approx(np.mean(a) - np.mean(b), abs=1e-12)
+    assert ours.p == pytest.approx(theirs.pvalue, rel=1e-6, abs=1e-12)
+    assert ours.dof == theirs.df
+
+
+@pytest.mark.parametrize(("a", "b"), [([0.004], [0.005]), ([0.004, 0.006], [0.005, 0.007])])
+def test_pairs_without_spread_have_no_interval(a: list[float], b: list[float]) -> None:
+    found = paired(a, b)
+    assert found.value == pytest.approx(-0.001)
+    assert (found.interval, found.p) == (None, None)
+    assert found.missing is not None
 
 
 @settings(max_examples=50, deadline=None)

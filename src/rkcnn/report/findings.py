@@ -25,7 +25,7 @@ from rkcnn.report.report import Report, TableReport
 from rkcnn.report.results import read_records
 from rkcnn.report.row import Row
 from rkcnn.report.sentences import count, format_difference, join, percent, signed
-from rkcnn.report.shared_norms import write_shared_norms
+from rkcnn.report.shared_norms import write_separate_norms, write_shared_norms
 from rkcnn.report.similar_size import pair_by_size
 from rkcnn.report.statistics import correct_by_holm, is_significant, pool_deviations, welch
 from rkcnn.report.tables.markdown import table_lines
@@ -267,6 +267,7 @@ WRITERS: dict[str, Callable[[Report], str]] = {
     "step": write_step,
     "norms": write_norms,
     "shared": write_shared_norms,
+    "separate": write_separate_norms,
     "implicit": write_implicit,
     "memory": write_memory,
     "open": write_open,

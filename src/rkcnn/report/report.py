@@ -179,6 +179,7 @@ class Report:
 
     tables: tuple[TableReport, ...]
     claims: Mapping[str, tuple[JudgedClaim, ...]]  # by `ResultTable.way`
+    records: Records = ()  # of these tables and of others
 
     @cached_property
     def origins(self) -> tuple[Origin, ...]:
@@ -206,6 +207,7 @@ def build_report(tables: Sequence[ResultTable], records: Records = ()) -> Report
     return Report(
         tuple(TableReport(results, tuple(compare(results))) for results in tables),
         {way: tuple(_judge(records, results)) for way, results in ways.items()} if records else {},
+        records,
     )
 
 

@@ -84,6 +84,24 @@ def welch_from_samples(one: Sample, two: Sample, level: float = LEVEL) -> Differ
     return Difference(value, (value - half, value + half), dof, two_sided_p(value / se, dof))
 
 
+def paired(a: Sequence[float], b: Sequence[float], level: float = LEVEL) -> Difference:
+    """Return the mean of a_i - b_i with Student's interval, d ± t s/sqrt(n), for values that belong together in pairs.
+
+    s is the standard deviation of the n differences, and t has n - 1 degrees of freedom. Unlike Welch's, the interval
+    leaves out what both values of a pair have in common, such as a seed.
+    """
+    differences = Sample.of([one - two for one, two in zip(a, b, strict=True)])
+    if differences.std is None:
+        return Difference(differences.mean, None, None, None, "one pair shows no spread")
+    if differences.std <= TIE * max(map(abs, (*a, *b))):  # 0 but for rounding
+        return Difference(differences.mean, None, None, None, "the differences have no spread to measure it by")
+    se = differences.std / sqrt(differences.n)
+    dof = differences.n - 1
+    half = t_quantile(level, dof) * se
+    interval = differences.mean - half, differences.mean + half
+    return Difference(differences.mean, interval, dof, two_sided_p(differences.mean / se, dof))
+
+
 def is_significant(p: float | None) -> bool:
     """Whether a corrected p tells two networks apart; without any spread there is no p."""
     return p is not None and p < 1 - LEVEL

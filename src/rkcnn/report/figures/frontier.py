@@ -79,7 +79,7 @@ def draw_frontier(results: ResultTable, cost: Cost) -> Figure | None:
         for i, row in enumerate(results.rows)
         if row.last and (value := getattr(row, cost))
     ]
-    figure = Figure(figsize=(6.4, max(4.8, 0.36 * len(points))), layout="constrained")  # room for every name
+    figure = Figure(figsize=(7.2, max(4.8, 0.45 * len(points))), layout="constrained")  # room for every name
     axes = figure.subplots()
     write_title(figure, f"{results.name}: error and {_WORDS[cost]}", preset_warning(results))
     axes.set(xlabel=f"{_WORDS[cost]}, {letter}", ylabel=f"{results.held_out} error of the last epoch, %")
