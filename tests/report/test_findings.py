@@ -1,4 +1,4 @@
-"""The tables of docs/findings.md, from records; and that the page is current."""
+"""The tables of docs/findings.md and the pages beside it, from records; and that the pages are current."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from rkcnn.record.tables import TABLES
 from rkcnn.report.figures.style import render
 from rkcnn.report.findings import (
     NONE_YET,
-    PAGE,
     WRITERS,
     draw_pictures,
     markers,
+    write_apart,
     write_cost,
     write_implicit,
     write_memory,
     write_noise,
     write_open,
     write_order,
-    write_page,
-    write_size,
+    write_pages,
     write_step,
 )
 from rkcnn.report.published import report_published
 from rkcnn.report.readme import replace_between
 from rkcnn.report.report import Report
 from rkcnn.report.results import read_records
+from rkcnn.report.similar_size import write_size
 
 ROOT = Path(__file__).parents[2]
 CONTROLLED = {**ERRORS, "Identity@k=32": (0.0060, 0.0061, 0.0059)}
@@ -43,12 +43,13 @@ def published(folder: Path) -> Report:
     return report_published(read_records(folder)[0], read_memories(folder)[0])
 
 
-def test_the_page_is_current() -> None:
+def test_the_pages_are_current() -> None:
     stale = "run python -m rkcnn.report.findings"
     report = published(ROOT / "results")
-    page = (ROOT / PAGE).read_text(encoding="utf-8")
-    for name, write in WRITERS.items():
-        assert replace_between(page, markers(name), write(report)) == page, stale
+    for name, writers in WRITERS.items():
+        page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+        for part, write in writers.items():
+            assert replace_between(page, markers(part), write(report)) == page, stale
     pictures = draw_pictures(report)
     assert {path.name for path in pictures} == {path.name for path in (ROOT / "docs").glob("findings*.svg")}, stale
     for path, figure in pictures.items():
@@ -108,6 +109,18 @@ def test_pairs_of_similar_size_are_told_apart_after_correction(tmp_path: Path) -
     assert told == "After Holm's correction for all 3 pairs, these are told apart: RKCNN-E-2 k=32 and pre-act ResNet."
 
 
+def test_who_is_told_apart_of_like_size_and_norm(tmp_path: Path) -> None:
+    assert write_apart(published(tmp_path)) == NONE_YET
+    sizes = {"RKCNN-E-2@k=32": (0.003, 0.0031, 0.0032), "ResNet@k=32": (0.005, 0.0051, 0.0052)}
+    put_records(tmp_path, sizes, preset="fast", params=9)
+    errors = {"RKCNN-R-2@k=32,norm=bn": (0.004, 0.0041), "ResNet@k=32,norm=bn": (0.004, 0.0042)}
+    put_records(tmp_path, errors, "norms", "fast")
+    assert write_apart(published(tmp_path)).splitlines() == [
+        "- Of similar size: by Welch's test, these are told apart: RKCNN-E-2 k=32 and pre-act ResNet.",
+        "- With the same norm: by Welch's test, none is told apart.",
+    ]
+
+
 def test_explicit_and_refined_of_the_same_width_and_what_is_missing(tmp_path: Path) -> None:
     odes = {"ODENet-ab@k=32": (0.004,), "ODENet-abm@k=32": (0.0045, 0.0045), "RKNet-radau3@k=32": (0.004, None)}
     errors = {**ERRORS, **odes, "RKCNN-I-2@k=32": (0.0035, None), "RKCNN-I-2@k=26": (0.003, 0.0031)}
@@ -150,18 +163,24 @@ def test_memory_is_that_of_the_networks_that_the_paper_measured(tmp_path: Path) 
     assert row == "| MNIST | 17 | 747 to 767 MiB | 718 to 720 MiB | 1 to 3 MiB | 1 MiB |"
 
 
-def test_the_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_the_pages_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     put_records(tmp_path / "results")
-    page = tmp_path / "findings.md"
-    page.write_text("\n".join(markers("order")))
-    with pytest.raises(InputError, match=r"lacks <!-- noise"):
-        list(write_page(str(page), str(tmp_path / "results")))
-    assert page.read_text() == "\n".join(markers("order"))
-    page.write_text("\n".join(line for name in WRITERS for line in markers(name)))
+    empty = {
+        tmp_path / name: "\n".join(line for part in parts for line in markers(part)) for name, parts in WRITERS.items()
+    }
+    for page, text in empty.items():
+        page.write_text(text)
+    last = tmp_path / "batch-norm.md"
+    last.write_text("")
+    with pytest.raises(InputError, match=r"lacks <!-- shared"):
+        list(write_pages(str(tmp_path), str(tmp_path / "results")))
+    assert all(page.read_text() == text for page, text in empty.items() if page != last)
+    last.write_text(empty[last])
     (tmp_path / "results" / "result.json").write_text("{")
-    (trouble,) = write_page(str(page), str(tmp_path / "results"))
+    (trouble,) = write_pages(str(tmp_path), str(tmp_path / "results"))
     assert "can't be read" in trouble
-    assert "| MNIST, paper-mnist | 5 | +0.016" in page.read_text()
+    assert "| MNIST, paper-mnist | 5 | +0.016" in (tmp_path / "findings.md").read_text()
+    assert (tmp_path / "findings-mnist.svg").exists()
 
 
 def test_networks_that_share_running_statistics_say_nothing_of_others_noise(tmp_path: Path) -> None:

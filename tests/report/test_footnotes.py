@@ -159,6 +159,6 @@ def test_evaluations_that_share_statistics_are_told_with_both_errors(tmp_path: P
     assert (
         "Batch norm in f has one set of running statistics for all evaluations of a period in RKNN (4th-order ERK) "
         "(4 evaluations; training error 9.00 %, test error 18.00 %) and RK-Net (4th-order ERK) (4 evaluations; "
-        "training error 8.50 %, test error 17.00 %); docs/findings.md, Batch norm inside f, measures what that can "
+        "training error 8.50 %, test error 17.00 %); docs/batch-norm.md measures what that can "
         "cost."
     ) in notes(tmp_path, "cifar10", "fast")

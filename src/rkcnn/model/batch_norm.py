@@ -24,7 +24,7 @@ class BatchNorm(nn.BatchNorm2d):
     After `separate` it has running statistics for each of several evaluations in a forward pass, which its caller
     counts from 0. Weight and bias are the same for all. In training each evaluation is normalised by its own batch
     anyway; in evaluation mode it otherwise has one average over the batches of all of them, which fits none exactly if
-    their states differ (docs/findings.md).
+    their states differ (docs/batch-norm.md).
     """
 
     def __init__(self, width: int, eps: float = 1e-3, momentum: float = 0.01) -> None:

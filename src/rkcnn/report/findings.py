@@ -1,4 +1,7 @@
-"""The numbers and pictures of docs/findings.md, from the published results: python -m rkcnn.report.findings."""
+"""What code writes of docs/findings.md, docs/comparisons.md and docs/batch-norm.md: python -m rkcnn.report.findings.
+
+The numbers and pictures are those of the published results, and of the tables `norms` and `statistics`.
+"""
 
 from __future__ import annotations
 
@@ -17,23 +20,24 @@ from rkcnn.report.costs import find_footprint, shorten
 from rkcnn.report.figures.frontier import find_frontier
 from rkcnn.report.figures.style import render
 from rkcnn.report.footnotes import note_images
-from rkcnn.report.matched_norms import write_norms
+from rkcnn.report.matched_norms import draw_norms, say_norms, write_norms
 from rkcnn.report.order import find_order
+from rkcnn.report.pairs import say_row, subtract
 from rkcnn.report.published import SHOWN, TITLES, choose_headlines, has_step, name_recipe, name_table, report_published
 from rkcnn.report.readme import check_markers, write_between
 from rkcnn.report.report import Report, TableReport
 from rkcnn.report.results import read_records
 from rkcnn.report.row import Row
-from rkcnn.report.sentences import count, format_difference, join, percent, signed
+from rkcnn.report.sentences import join, percent, signed
 from rkcnn.report.shared_norms import write_separate_norms, write_shared_norms
-from rkcnn.report.similar_size import pair_by_size
-from rkcnn.report.statistics import correct_by_holm, is_significant, pool_deviations, welch
+from rkcnn.report.similar_size import say_sizes, write_size
+from rkcnn.report.statistics import pool_deviations
 from rkcnn.report.tables.markdown import table_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PAGE = "docs/findings.md"
+PICTURE = Path("docs/findings.svg")
 FRONTIER = "frontier-params"
 NONE_YET = "No runs yet."
 PAIRS = (  # of README rows: an explicit step, and one that is implicit or refines it, of the same width
@@ -108,38 +112,17 @@ def write_cost(report: Report) -> str:
             if named:
                 lines.append(f"- {title}, by {name}: {', '.join(named)}.")
         if part.figure(FRONTIER):
-            lines.append(f"\n![{title}: error against parameters, with the frontier]({_picture(part).name})\n")
+            lines.append(f"\n![{title}: error against parameters, with the frontier]({_picture(part.name).name})\n")
     return "\n".join(lines).rstrip() or NONE_YET
 
 
-def write_size(report: Report) -> str:
-    """Return the table of each RKCNN beside the other network whose number of parameters is nearest, if it is near.
-
-    A sentence below it says which pairs are told apart after Holm's correction for all of them.
-    """
-    rows: list[tuple[str, ...]] = []
-    tested: list[tuple[tuple[Row, Row], float]] = []
-    for part in report.tables:
-        for pair in pair_by_size(part.results.rows):
-            rows.append((name_table(part), *(_say_row(part, each) for each in pair), _subtract(part, *pair)))
-            p = welch(pair[0].errors, pair[1].errors).p if _has_spread(*pair) else None
-            tested += [(pair, p)] if p is not None else []
-    table = _table(("data, recipe", "RKCNN", "network of similar size", "the first minus the second"), rows)
-    return f"{table}\n\n{_say_apart(tested)}" if tested else table
-
-
-def _has_spread(*rows: Row) -> bool:
-    """Whether each of the networks has two runs or more."""
-    return min(len(row.errors) for row in rows) > 1
-
-
-def _say_apart(tested: Sequence[tuple[tuple[Row, Row], float]]) -> str:
-    """Say which pairs differ after Holm's correction, given the p-value of each."""
-    corrected = correct_by_holm([p for _, p in tested])
-    apart = [pair for (pair, _), p in zip(tested, corrected, strict=True) if is_significant(p)]
-    named = [f"{one.label} and {two.label}" for one, two in apart]
-    start = f"After Holm's correction for all {len(tested)} pairs" if len(tested) > 1 else "By Welch's test"
-    return f"{start}, {f'these are told apart: {join(named)}' if named else 'none is told apart'}."
+def write_apart(report: Report) -> str:
+    """Return which networks of similar size, and of the same norm, are told apart; docs/comparisons.md has all."""
+    said = {"Of similar size": say_sizes(report), "With the same norm": say_norms(report)}
+    return (
+        "\n".join(f"- {what}: {sentence[0].lower()}{sentence[1:]}" for what, sentence in said.items() if sentence)
+        or NONE_YET
+    )
 
 
 def write_step(report: Report) -> str:
@@ -150,9 +133,9 @@ def write_step(report: Report) -> str:
         reference = part.pairs[0].reference if part.pairs else None
         if control and residual and reference:
             for ours in filter(None, (explicit, reference)):
-                errors = (_say_row(part, row) for row in (control, residual, ours))
+                errors = (say_row(part, row) for row in (control, residual, ours))
                 steps = (control, residual), (residual, ours)
-                gains = (f"{_subtract(part, two, one)}: {_say_share(one, two)}" for one, two in steps)
+                gains = (f"{subtract(part, two, one)}: {_say_share(one, two)}" for one, two in steps)
                 rows.append((title, *errors, *gains))
     heads = ("data set", "without any step", "ResNet, y + F(y)", "RKCNN")
     return _table((*heads, "ResNet minus no step", "RKCNN minus ResNet"), rows)
@@ -172,8 +155,8 @@ def write_implicit(report: Report) -> str:
         for names in PAIRS:
             one, two = (_find(part, name) for name in names)
             if one and two:
-                errors = (_say_row(part, row) for row in (one, two))
-                rows.append((name_table(part), *errors, _subtract(part, two, one)))
+                errors = (say_row(part, row) for row in (one, two))
+                rows.append((name_table(part), *errors, subtract(part, two, one)))
                 missing.pop((TITLES[part.name], names[1]), None)
     absent = [f"{name} on {title} ({_say_why(report, title, name)})" for title, name in missing]
     table = _table(("data, recipe", "explicit", "implicit or refined", "the second minus the first"), rows)
@@ -234,67 +217,55 @@ def _find(part: TableReport, name: str) -> Row | None:
     return next((row for row in _rows(part, name) if row.all_finished), None)
 
 
-def _say_row(part: TableReport, row: Row) -> str:
-    """Write pre-act ResNet: 0.420 % (52.23 K); with the number of runs if it is not the table's."""
-    planned = part.results.table.seeds if part.results.table else 0
-    runs = count(len(row.errors), "run") if len(row.errors) != planned else ""
-    aside = ", ".join(filter(None, (shorten(row.params) if row.params else "", runs)))
-    return f"{row.label}: {percent(fmean(row.errors), part.results.decimals)} %{f' ({aside})' * bool(aside)}"
-
-
-def _subtract(part: TableReport, row: Row, other: Row) -> str:
-    """Write the difference of two networks, with its interval where both have two runs or more."""
-    digits = part.results.decimals
-    if not _has_spread(row, other):
-        return f"{signed(fmean(row.errors) - fmean(other.errors), digits)} (no interval)"
-    value, *interval = format_difference(welch(row.errors, other.errors), digits)
-    return f"{value} ({interval[0]})" if interval else value
-
-
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(table_lines(heads, rows)) if rows else NONE_YET
 
 
-def _picture(part: TableReport) -> Path:
-    return Path(PAGE).with_name(f"findings-{part.name}.svg")
+def _picture(name: str) -> Path:
+    return PICTURE.with_stem(f"{PICTURE.stem}-{name}")
 
 
-WRITERS: dict[str, Callable[[Report], str]] = {
-    "order": write_order,
-    "noise": write_noise,
-    "cost": write_cost,
-    "size": write_size,
-    "step": write_step,
-    "norms": write_norms,
-    "shared": write_shared_norms,
-    "separate": write_separate_norms,
-    "implicit": write_implicit,
-    "memory": write_memory,
-    "open": write_open,
+WRITERS: dict[str, dict[str, Callable[[Report], str]]] = {
+    "findings.md": {
+        "order": write_order,
+        "step": write_step,
+        "cost": write_cost,
+        "apart": write_apart,
+        "separate": write_separate_norms,
+        "implicit": write_implicit,
+        "noise": write_noise,
+        "memory": write_memory,
+        "open": write_open,
+    },
+    "comparisons.md": {"size": write_size, "norms": write_norms},
+    "batch-norm.md": {"shared": write_shared_norms},
 }
-"""What writes each part of the page, by its name in the markers."""
+"""What writes each part of each page of docs/, by its name in the markers."""
 
 
 def draw_pictures(report: Report) -> dict[Path, Figure]:
-    """Return the picture of cost against error of each data set, by its path from where the README lies."""
-    figures = {_picture(part): part.figure(FRONTIER) for part in choose_headlines(report).values()}
+    """Return every picture of these pages, by its path from where the README lies."""
+    figures = {_picture(part.name): part.figure(FRONTIER) for part in choose_headlines(report).values()}
+    figures[_picture("norms")] = draw_norms(report)
     return {path: figure for path, figure in figures.items() if figure is not None}
 
 
-def write_page(name: str, folder: str) -> Iterator[str]:
-    """Write every part of the page between its markers, and the pictures beside it; yield what could not be read."""
-    page = Path(name)
-    for part in WRITERS:
-        check_markers(page, markers(part))
+def write_pages(docs: str, folder: str) -> Iterator[str]:
+    """Write every part of the pages between its markers, and the pictures beside; yield what could not be read."""
+    pages = {Path(docs, name): writers for name, writers in WRITERS.items()}
+    for page, writers in pages.items():
+        for part in writers:
+            check_markers(page, markers(part))
     records, unreadable = read_records(Path(folder))
     memories, unread = read_memories(Path(folder))
     yield from map(str, (*unreadable, *unread))
     report = report_published(records, memories)
     for path, figure in draw_pictures(report).items():
-        write_atomically(page.with_name(path.name), render(figure, "svg"))
-    for part, write in WRITERS.items():
-        write_between(page, markers(part), write(report))
+        write_atomically(Path(docs, path.name), render(figure, "svg"))
+    for page, writers in pages.items():
+        for part, write in writers.items():
+            write_between(page, markers(part), write(report))
 
 
 if __name__ == "__main__":
-    sys.exit(run_writer(write_page, sys.argv[1:], (PAGE, "results")))
+    sys.exit(run_writer(write_pages, sys.argv[1:], ("docs", "results")))

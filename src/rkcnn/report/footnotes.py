@@ -149,7 +149,7 @@ def note_shared_norms(results: ResultTable) -> Iterator[str]:
     """Name the networks with evaluations of f that share running statistics, with their training and test errors."""
     shared = say_shared_norms(results)
     if shared:
-        yield f"B{shared[1:]}; docs/findings.md, Batch norm inside f, measures what that can cost."
+        yield f"B{shared[1:]}; docs/batch-norm.md measures what that can cost."
 
 
 def say_shared_norms(results: ResultTable) -> str:

@@ -290,11 +290,11 @@ def _say_limits(headlines: dict[str, TableReport]) -> Iterator[str]:
     for title, part in headlines.items():
         shared = say_shared_norms(part.results)
         if shared:
-            page = "[docs/findings.md](docs/findings.md#batch-norm-inside-f)"
+            page = "[docs/batch-norm.md](docs/batch-norm.md)"
             yield f"{title}: {escape_markdown(shared)}; {page} measures what that can cost."
     norms = [title for title, part in headlines.items() if any(note_norms(part.results))]
     mixed = f"; on {join(norms)} RKCNN, DenseNet and CliqueNet have batch norm and the rest group norm" if norms else ""
     yield (
-        f"At the same width RKCNN-I and -R have more parameters than the others{mixed}. [docs/findings.md]"
-        "(docs/findings.md) compares networks of similar size."
+        f"At the same width RKCNN-I and -R have more parameters than the others{mixed}. "
+        "[docs/comparisons.md](docs/comparisons.md) compares networks of similar size, and with the same norm."
     )

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from rkcnn.report.published import has_step
+from rkcnn.report.pairs import find_apart, has_spread, say_apart, say_row, subtract
+from rkcnn.report.published import has_step, name_table
+from rkcnn.report.report import Report
 from rkcnn.report.row import Row
+from rkcnn.report.statistics import welch
+from rkcnn.report.tables.markdown import table_lines
 
+NOT_RUN = "No runs yet."
 SIMILAR = 0.1  # by how much the parameters of two networks of similar size may differ, as a share of the larger
 
 
@@ -35,3 +40,26 @@ def find_nearest(row: Row, others: Sequence[Row]) -> Row | None:
 
     nearest = min(others, key=distance, default=None)
     return nearest if nearest is not None and distance(nearest) <= SIMILAR else None
+
+
+def say_sizes(report: Report) -> str:
+    """Say which networks of similar size are told apart after Holm's correction for all such pairs; else empty."""
+    pairs = (pair for part in report.tables for pair in pair_by_size(part.results.rows) if has_spread(*pair))
+    tested = [(pair, p) for pair in pairs if (p := welch(pair[0].errors, pair[1].errors).p) is not None]
+    return say_apart(len(tested), find_apart(tested)) if tested else ""
+
+
+def write_size(report: Report) -> str:
+    """Return the table of each RKCNN beside the other network whose number of parameters is nearest, if it is near.
+
+    A sentence below it says which pairs are told apart after Holm's correction for all of them.
+    """
+    rows = [
+        (name_table(part), *(say_row(part, each) for each in pair), subtract(part, *pair))
+        for part in report.tables
+        for pair in pair_by_size(part.results.rows)
+    ]
+    if not rows:
+        return NOT_RUN
+    table = table_lines(("data, recipe", "RKCNN", "network of similar size", "the first minus the second"), rows)
+    return "\n\n".join(filter(None, ("\n".join(table), say_sizes(report))))

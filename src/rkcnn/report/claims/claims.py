@@ -108,7 +108,7 @@ _LARGER_THAN_NUMERICAL = _LARGER.format(1.5, "ResNet, RKNN, RK-Net and ODE-Net",
 _OTHER_NORMS = (
     "on MNIST the blocks of RKCNN use batch norm and the rivals group norm (docs/spec.md, 3.5); on the sets of colour "
     "images evaluations of f in RKNN, RK-Net and ODE-Net share running statistics, which can cost much accuracy "
-    "(docs/findings.md, Batch norm inside f)"
+    "(docs/batch-norm.md)"
 )
 _BOTH = ("tb:MNIST", "tb:cifar")
 _HIGHER = "RKCNNs obtain higher accuracy than other numerical models, except that RKCNN-E fails on SVHN."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,7 +23,7 @@ SPREAD = 0.3  # of a line, over which the seeds of a network are spread, so that
 
 
 class Panel(NamedTuple):
-    """A data set of the figure; a network that was not run there has no row."""
+    """A data set of the figure. A network that was not run there has no row, and one that can't be has no line."""
 
     title: str
     results: ResultTable
@@ -37,7 +38,7 @@ class Panel(NamedTuple):
 def find_names(panels: Sequence[Panel]) -> list[str]:
     """Return the names of the networks that were run on any of the data sets, in the order of the lines."""
     run = {name for panel in panels for name, row in panel.rows if row}
-    return [name for name, _ in panels[0].rows if name in run] if panels else []
+    return list(dict.fromkeys(name for panel in panels for name, _ in panel.rows if name in run))
 
 
 def can_be_drawn(panels: Sequence[Panel]) -> bool:
@@ -45,13 +46,13 @@ def can_be_drawn(panels: Sequence[Panel]) -> bool:
     return len(find_names(panels)) >= FEWEST and any(panel.has_runs for panel in panels)
 
 
-def draw_overview(panels: Sequence[Panel]) -> Figure | None:
+def draw_overview(panels: Sequence[Panel], same_scale: bool = False) -> Figure | None:
     """Draw the last-epoch error of every run and the mean of each network; None with fewer than three networks.
 
-    The panels share their lines, the first on top, and each has a logarithmic axis of its own: the network without any
-    step errs several times as much as the others. A dot is a run, and a bar the mean of a network's runs. Of a network
-    that lost runs to divergence the others are a biased sample; it is said that they diverged, and none is drawn. The
-    paper's means are left out, since they are those of best epochs.
+    The panels share their lines, the first on top. Each has an axis of its own, or with `same_scale` all have the same;
+    it is logarithmic, since the network without any step errs several times as much as the others. A dot is a run, and
+    a bar the mean of a network's runs. Of a network that lost runs to divergence the others are a biased sample; it is
+    said that they diverged, and none is drawn. The paper's means are left out, since they are those of best epochs.
     """
     from matplotlib.figure import Figure
 
@@ -59,9 +60,11 @@ def draw_overview(panels: Sequence[Panel]) -> Figure | None:
     if not can_be_drawn(panels):
         return None
     figure = Figure(figsize=(LABELS + WIDE * len(shown), 1.3 + HIGH * len(names)), layout="constrained")
-    columns = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
-    for panel, axes in zip(shown, columns, strict=True):
-        _draw_panel(axes, panel, names)
+    columns = figure.subplots(1, len(shown), sharex=same_scale, sharey=True, squeeze=False)[0]
+    errors = [_draw_panel(axes, panel, names) for panel, axes in zip(shown, columns, strict=True)]
+    for values, axes in zip([[*chain(*errors)]] * len(errors) if same_scale else errors, columns, strict=True):
+        if min(values) > 0:
+            scale_log(axes, "x", values)
     columns[0].set_yticks(range(len(names)), names, fontsize=9, parse_math=False)
     columns[0].set_ylim(len(names) - 0.4, -0.6)
     columns[0].plot([], [], "o", color=GREY, markersize=4, alpha=0.7, label="a run, after its last epoch")
@@ -70,7 +73,8 @@ def draw_overview(panels: Sequence[Panel]) -> Figure | None:
     return figure
 
 
-def _draw_panel(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
+def _draw_panel(axes: Axes, panel: Panel, names: Sequence[str]) -> list[float]:
+    """Draw the dots and bars of one panel, and return the errors in percent."""
     axes.set_title(panel.title, fontsize=10, parse_math=False)
     recipe = panel.results.recipe
     axes.set_xlabel(f"test error, %\n{recipe.name}, {recipe.epochs} epochs", fontsize=9, parse_math=False)
@@ -80,7 +84,7 @@ def _draw_panel(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
     axes.grid(alpha=0.25, linewidth=0.6)
     values: list[float] = []
     rows = dict(panel.rows)
-    for y, name in enumerate(names):
+    for y, name in ((y, name) for y, name in enumerate(names) if name in rows):
         row = rows[name]
         if row is None or not row.all_finished:
             lost = (
@@ -97,5 +101,4 @@ def _draw_panel(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
         axes.plot(errors, places, "o", color=look.colour, markersize=4, markeredgewidth=0, alpha=0.7)
         axes.plot(fmean(errors), y, "|", color=BLACK, markersize=11, markeredgewidth=1.6)
         values += errors
-    if min(values) > 0:
-        scale_log(axes, "x", values)
+    return values
