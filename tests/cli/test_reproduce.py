@@ -168,7 +168,7 @@ def test_ctrl_c_is_safe(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=600)
     assert process.returncode == 130
-    assert err.startswith("rkcnn: stopping; every run keeps a checkpoint\n")
+    assert err.startswith("rkcnn: stopping; every run that has begun keeps a checkpoint\n")
     assert "of 2 runs finished; the same command continues" in err
     assert count_left(tmp_path) == 0
     command = [sys.executable, "-m", "rkcnn", *COMMAND, str(tmp_path)]

@@ -157,8 +157,8 @@ def test_evaluations_that_share_statistics_are_told_with_both_errors(tmp_path: P
     two = {"RKNN-rk4_38@k=120_120_120": (0.16, 0.20), "RKNet-rk4_38@k=120_120_120": (0.17,)}
     put_records(tmp_path, two, "cifar10", "fast", evaluations=12)
     assert (
-        "Batch norm in f has one set of running statistics for all evaluations of a period in RKNN (4th-order ERK) "
-        "(4 evaluations; training error 9.00 %, test error 18.00 %) and RK-Net (4th-order ERK) (4 evaluations; "
-        "training error 8.50 %, test error 17.00 %); docs/batch-norm.md measures what that can "
-        "cost."
+        "Batch norm in f, the small network that is evaluated several times in a period, has one set of running "
+        "statistics for all evaluations in RKNN (4th-order ERK) (4 evaluations; training error 9.00 %, test error "
+        "18.00 %) and RK-Net (4th-order ERK) (4 evaluations; training error 8.50 %, test error 17.00 %); "
+        "docs/batch-norm.md measures what that can cost."
     ) in notes(tmp_path, "cifar10", "fast")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from PIL import Image
 from digits import write_digits
 from rkcnn.data.images import Images
 from rkcnn.data.options import OwnOptions
+from rkcnn.data.progress import Progress
 from rkcnn.error import InputError
 from rkcnn.evaluation.metrics import Metrics
 from rkcnn.record.result import read_result
@@ -93,6 +95,31 @@ def test_no_image_of_the_training_is_tested_after_a_folder_has_changed(
     finally:
         shutil.rmtree(photos)
         shutil.copytree(copy, photos)
+
+
+def test_of_a_copy_of_the_folder_the_training_images_are_left_out(
+    grown: tuple[TrainingResult, str, set[int]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result, data, trained_on = grown
+    copy = Path(shutil.copytree(Path(data.partition(":")[2]), tmp_path / "copy"))
+    add_photos(copy, range(80, 90))
+    found = load_other_images(load(result.folder), f"folder:{copy}", progress=Progress(sys.stderr))
+    assert values(found) == set(range(90)) - trained_on
+    assert len(found) == 90 - len(trained_on)
+    left_out = f"{len(trained_on)} of the 90 images of folder:{copy} are left out, because they are in the training set"
+    assert left_out in capsys.readouterr().err
+    for path in copy.rglob("*.png"):
+        if int(path.stem) not in trained_on:
+            path.unlink()
+    with pytest.raises(
+        InputError, match=f"all {len(trained_on)} images of folder:.* are in the training set of folder:"
+    ):
+        evaluate(result, f"folder:{copy}")
+
+
+def test_other_images_are_left_as_they_are(grown: tuple[TrainingResult, str, set[int]], tmp_path: Path) -> None:
+    result, _, _ = grown
+    assert evaluate(result, add_photos(tmp_path / "others", range(100, 120))).images == 20
 
 
 def test_a_folder_that_lost_its_test_set_is_refused(tmp_path: Path) -> None:

@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 import torch
 
+from registered import forgotten
 from rkcnn.data.batches import Batches
 from rkcnn.data.images import Images
 from rkcnn.error import InputError
+from rkcnn.model.register import register
 from rkcnn.record.result import read_result
+from rkcnn.solvers.tableau import Tableau
 from rkcnn.use.images import load_images
 from rkcnn.use.load import Classifier, load
-from rkcnn.use.train import TrainingResult
+from rkcnn.use.train import TrainingResult, train
 from use.conftest import Arrays
 
 
@@ -35,6 +38,22 @@ def test_a_folder_and_its_weights_give_the_same(trained: TrainingResult, tmp_pat
     pairs = zip(alone.network.state_dict().values(), model.network.state_dict().values(), strict=True)
     assert all(torch.equal(one, other) for one, other in pairs)
     assert repr(model) == "<Classifier: ResNet@k=4, images of 28 x 28 x 1, 10 classes (0, 1, 2, ...)>"
+
+
+def test_weights_of_a_method_that_was_registered_anew_say_so(arrays: Arrays, tmp_path: Path) -> None:
+    def method(node: float) -> Tableau:
+        """Of order 2 for every node, with other coefficients for each."""
+        weight = 1 / (2 * node)
+        return Tableau("mine", 2, a=((0.0, 0.0), (node, 0.0)), b=(1 - weight, weight), c=(0.0, node))
+
+    with forgotten():
+        register(method(0.5))
+        result = train("RKNet-mine@k=4", arrays, epochs=1, batch=50, out=tmp_path, progress=False)
+        load(result.folder)
+    with forgotten():
+        register(method(0.75))
+        with pytest.warns(UserWarning, match="RKNet-mine@k=4 was trained with another version of the step or method"):
+            load(result.folder)
 
 
 def test_it_normalises_as_training_does(trained: TrainingResult, arrays: Arrays) -> None:

@@ -12,7 +12,9 @@ from rkcnn.use.train import train
 from use.conftest import Arrays
 
 
-def test_a_run_is_described_and_followed(arrays: Arrays, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_described_and_followed(
+    arrays: Arrays, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings: dict[str, Any] = {"epochs": 2, "batch": 50, "out": tmp_path}
     result = train("ResNet@k=4", arrays, **settings)
     lines = capsys.readouterr().out.splitlines()
@@ -34,6 +36,10 @@ def test_a_run_is_described_and_followed(arrays: Arrays, tmp_path: Path, capsys:
     assert capsys.readouterr().out == (
         f"already trained: error {percent(result.error)}, in {result.folder}; again=True trains it once more\n"
     )
+    monkeypatch.setattr("rkcnn.record.source.source_hash", lambda *_: "0123456789abcdef")
+    train("ResNet@k=4", arrays, **settings)
+    note = capsys.readouterr().out.splitlines()[1]
+    assert note.startswith("note      2 of its epochs were computed by a different version of the code (commit ")
     train("ResNet@k=4", arrays, **{**settings, "epochs": 3}, validation=20)
     printed = capsys.readouterr().out
     assert "validation error" in printed

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from rkcnn.model.backends import backends_set_to
 from rkcnn.model.cost import cost, default_size
 from rkcnn.model.create import create_model, usual_channels
 from rkcnn.model.network import Network, Published
-from rkcnn.model.rounding import precision_set_to
 from rkcnn.record.bench import Measurement
 
 TORCHS_OWN = "torch's own"  # a peer's precision: on a GPU its convolutions are in tf32 and its products in fp32
@@ -64,16 +64,11 @@ def synchronise(device: torch.device) -> None:
 @contextmanager
 def matrix_units(precision: str) -> Iterator[None]:
     """A context in which float32 products and convolutions are rounded on a GPU as the precision allows."""
-    convolutions = torch.backends.cudnn
-    before = convolutions.benchmark
-    with precision_set_to("fp32" if precision == TORCHS_OWN else precision):
-        if precision == TORCHS_OWN:
-            convolutions.allow_tf32 = True
-            convolutions.benchmark = True  # as the authors' script sets it
-        try:
-            yield
-        finally:
-            convolutions.benchmark = before
+    own = precision == TORCHS_OWN
+    with backends_set_to("fp32" if own else precision, benchmark=own or None):  # as the authors' script sets it
+        if own:
+            torch.backends.cudnn.allow_tf32 = True
+        yield
 
 
 def create_network(name: str, seed: int = 0) -> Network | Published:

@@ -8,14 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from rkcnn.bench.contender import (
-    TORCHS_OWN,
-    Contender,
-    count_flops,
-    create_network,
-    image_size,
-    matrix_units,
-)
+from rkcnn.bench.contender import TORCHS_OWN, Contender, count_flops, create_network, image_size
 from rkcnn.bench.peers.same_outputs import build_peer, build_uncompared
 from rkcnn.bench.plan import CannotRun, PeerChoice
 from rkcnn.data.images import Images
@@ -23,8 +16,8 @@ from rkcnn.data.sets import SETS
 from rkcnn.fit.engine import Engine, Graph, start_engine
 from rkcnn.fit.recipe import Recipe, find_recipe
 from rkcnn.fit.trainer import Trainer
+from rkcnn.model.backends import backends_set_to
 from rkcnn.record.bench import Measurement
-from rkcnn.run.device import repeatable_convolutions
 
 WORK = "training step"
 
@@ -58,7 +51,7 @@ def our_training_step(
     recipe = replace(_recipe(network.channels), batch=batch, precision=precision, max_steps_per_epoch=0)
     images = make_noise(batch * steps, network.channels, image_size(network))
     engines: list[Engine] = []
-    with matrix_units(precision), repeatable_convolutions():
+    with backends_set_to(precision, deterministic=True, benchmark=False):  # as in a run
         for seed in range(at_once):
             trainer = Trainer(create_network(name, seed), images, recipe, seed, device)
             started = _start(engine, trainer)
@@ -72,7 +65,7 @@ def our_training_step(
         for engine in engines:
             engine.trainer.begin_epoch()
             engine.wait_for_caller()
-        with repeatable_convolutions():
+        with backends_set_to(precision, deterministic=True, benchmark=False):
             for _ in range(count):
                 for engine in engines:
                     engine.advance()

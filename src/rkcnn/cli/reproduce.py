@@ -183,7 +183,7 @@ def _stop_on_signals() -> Iterator[None]:
         nonlocal received
         exit_if_importing(number, frame)  # workers, if there are any, keep their checkpoints when this process ends
         received += 1
-        how = "at once" if received > 1 else "every run keeps a checkpoint"
+        how = "at once" if received > 1 else "every run that has begun keeps a checkpoint"
         with suppress(OSError):  # nobody may read it any more; the runs must stop all the same
             print_error(f"stopping; {how}")
         raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)

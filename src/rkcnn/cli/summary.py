@@ -12,10 +12,10 @@ from statistics import mean, stdev
 from typing import TYPE_CHECKING
 
 from rkcnn.error import InputError, with_flags
-from rkcnn.record.result import Result, find_other_code
+from rkcnn.record.result import Result
 from rkcnn.run.advice import advise_after
 from rkcnn.run_folder import CONFIG, CURVES, METRICS, PREDICTIONS, RESULT, WEIGHTS, find_checkpoints, tensors_of
-from rkcnn.use.progress import clock, percent
+from rkcnn.use.progress import clock, percent, say_other_code
 
 if TYPE_CHECKING:
     from rkcnn.record.run import Run
@@ -47,9 +47,7 @@ def describe_finished(folder: Path, result: Result) -> Iterator[str]:
     yield f"seed {result.run.seed} {state} already, in {folder}; --again repeats it"
     if result.finished and not (folder / WEIGHTS).exists():
         yield f"  its {WEIGHTS} is not there, so it can't be evaluated or used; --again trains it anew"
-    for other in find_other_code(result.stretches, result.run.network):
-        made = f"commit {other.commit or 'unknown'}, source {other.source}"
-        yield f"  {other.epochs} of its epochs were computed by a different version of the code ({made})"
+    yield from (f"  {sentence}" for sentence in say_other_code(result))
 
 
 def save_curves(folder: Path, result: Result) -> Iterator[str]:

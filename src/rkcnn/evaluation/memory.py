@@ -168,8 +168,8 @@ def infer(spec: str, classes: int, shape: tuple[int, int, int], device: torch.de
     """Run a network on one image in evaluation mode; return the bytes that torch used, and the uuid of the GPU."""
     import torch
 
+    from rkcnn.model.backends import set_precision
     from rkcnn.model.create import create_model
-    from rkcnn.model.rounding import set_precision
 
     set_precision("fp32")  # as in the paper's recipes
     torch.manual_seed(0)  # how long a solver with a tolerance takes depends on the weights and the image

@@ -162,11 +162,12 @@ def start_engine(kind: str, trainer: Trainer) -> Engine:
 
 
 def _is_faster_fused(trainer: Trainer) -> bool:
-    """Whether kernels of our own train the network faster than a plain graph in bf16, as measured on an H200.
+    """Whether kernels of our own are taken to train the network faster than a plain graph in bf16.
 
-    They do for RKCNN and for ODE networks with fixed steps. ODE networks whose steps the data decides, and those of
-    which only stem, transitions and updates are fused, are not measured. In tf32 they are slower at k = 120 and faster
-    at k = 32 (docs/performance.md).
+    They were measured on an H200: faster for RKCNN at several widths, and for RKNet-rk4_38 at k = 120, which stands for
+    all ODE networks with fixed steps. ODE networks whose steps the data decides, and those of which only stem,
+    transitions and updates are fused, are not measured. In tf32 they are slower at k = 120 and faster at k = 32
+    (docs/performance.md).
     """
     kinds = RKStep if trainer.solver_stats else (RKStep, OdeFunction)
     return any(isinstance(module, kinds) for module in trainer.network.modules())

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn, Self
 
 import torch
 from torch import Tensor, nn
 
 from rkcnn.error import InputError
+from rkcnn.model.backends import backends_set_to
 from rkcnn.model.compiling import NotCompiled, compiling, why_not_compiled
 from rkcnn.model.cost import default_size
 from rkcnn.model.fast.choose import fuse_stages, separate_stages
@@ -17,7 +18,6 @@ from rkcnn.model.fold import fold_norms
 from rkcnn.model.layout import choose_layout
 from rkcnn.model.network import check_images, check_precision
 from rkcnn.model.period import Period
-from rkcnn.model.rounding import precision_set_to
 from rkcnn.model.solver import Solver
 from rkcnn.solvers.solver_step import at_least_float32
 
@@ -72,9 +72,10 @@ class FusedNetwork(nn.Module):
         rounds = self.precision == "bf16"
         weights = torch.float32 if rounds else next(self.folded.parameters()).dtype
         check_precision(str(self.name), images, weights, rounds)
-        with torch.inference_mode(False), torch.no_grad(), _matrix_units(self.precision, self.engine != "eager"):
+        with torch.inference_mode(False), torch.no_grad():
             if self.engine == "eager" or not len(images):
-                return self._compute(images)
+                with self._set_backends():
+                    return self._compute(images)
             self.batches = self.batches or (min(len(images), BATCHES[-1]),)
             answers = [self._run(part).clone() for part in images.split(self.batches[-1])]
             return answers[0] if len(answers) == 1 else torch.cat(answers)
@@ -119,9 +120,19 @@ class FusedNetwork(nn.Module):
         shape = (size, *images.shape[1:])
         if shape not in self._runs:
             batch = torch.zeros(shape, dtype=images.dtype, device=images.device).contiguous(memory_format=self.layout)
-            compute = self._compile(batch)
-            self._runs[shape] = _Graph(compute, batch) if self.engine == "graph" else _Compiled(compute, batch)
-        return self._runs[shape](images)
+            with self._set_backends():
+                compute = self._compile(batch)
+                self._runs[shape] = _Graph(compute, batch) if self.engine == "graph" else _Compiled(compute, batch)
+        run = self._runs[shape]
+        with nullcontext() if isinstance(run, _Graph) else self._set_backends():  # a graph has them from its capture
+            return run(images)
+
+    def _set_backends(self) -> AbstractContextManager[None]:
+        """A context in which products are rounded as the precision allows.
+
+        cuDNN tries its kernels for each new shape, unless the engine is eager: that takes longer than a short run.
+        """
+        return backends_set_to(self.precision, benchmark=True if self.engine != "eager" else None)
 
     def _compile(self, batch: Tensor) -> Compute:
         """Compile for this shape; run uncompiled, with a note, where that fails."""
@@ -267,19 +278,3 @@ def _round_weights(network: nn.Module) -> None:
     for module in network.modules():
         if isinstance(module, nn.Conv2d | nn.Linear):
             module.to(torch.bfloat16)
-
-
-@contextmanager
-def _matrix_units(precision: str, measures: bool) -> Iterator[None]:
-    """A context in which a GPU rounds float32 products as the precision allows.
-
-    With `measures` cuDNN tries its kernels for each new shape, which takes longer than a short run.
-    """
-    convolutions = torch.backends.cudnn
-    before = convolutions.benchmark
-    with precision_set_to(precision):
-        convolutions.benchmark = before or measures
-        try:
-            yield
-        finally:
-            convolutions.benchmark = before

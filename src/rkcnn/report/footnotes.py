@@ -9,7 +9,7 @@ from rkcnn.evaluation.binomial import sampling_error, wilson
 from rkcnn.evaluation.memory import MIB
 from rkcnn.report.compare import Comparison
 from rkcnn.report.costs import NAMES, CostCheck, is_measured, is_printed
-from rkcnn.report.machines import note_machines
+from rkcnn.report.machines import note_machines, note_versions
 from rkcnn.report.results import ResultTable
 from rkcnn.report.sentences import join, percent, say_paper_counts
 
@@ -34,6 +34,7 @@ def list_footnotes(
     yield from note_images(results)
     yield from note_records(results)
     yield from note_machines(results)
+    yield from note_versions(results)
     if results.others:
         listed = ", ".join(f"{number} by {name}" for name, number in results.others.items())
         yield f"Results of these networks by other recipes are left out: {listed}."
@@ -163,7 +164,10 @@ def say_shared_norms(results: ResultTable) -> str:
         f"{percent(fmean(row.errors), results.decimals)} %)"
         for row in shared
     ]
-    return f"batch norm in f has one set of running statistics for all evaluations of a period in {join(named)}"
+    return (
+        "batch norm in f, the small network that is evaluated several times in a period, has one set of running "
+        f"statistics for all evaluations in {join(named)}"
+    )
 
 
 def note_single_runs(results: ResultTable) -> Iterator[str]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rkcnn.record.result import Result
+from rkcnn.record.source import is_same_code
 from rkcnn.report.results import ResultTable
+from rkcnn.report.row import Row
+from rkcnn.report.sentences import join
 
 
 def describe_machine(result: Result) -> str:
@@ -30,6 +33,34 @@ def note_machines(results: ResultTable) -> Iterator[str]:
             f"The runs of this table were not all computed alike: {listed}. They differ in rounding, so a difference "
             "between two such rows may come from that too."
         )
+
+
+def note_versions(results: ResultTable) -> Iterator[str]:
+    """Name the rows whose runs were computed by different versions of the code, or of a registered step or method."""
+    for row in results.rows:
+        versions = _group_by_code(row)
+        if len(versions) > 1:
+            listed = join([f"{', '.join(map(str, seeds))} by {' and '.join(code)}" for code, seeds in versions.items()])
+            yield (
+                f"{row.label}: its runs were computed by different versions of the code, so they may not be of one "
+                f"network: seeds {listed}."
+            )
+
+
+def _group_by_code(row: Row) -> dict[tuple[str, ...], list[int]]:
+    """Return the seeds of a row by the hashes of the code that computed them; hashes of the same code are one."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    for result in (*row.results, *row.diverged):
+        code = tuple(stretch.source for stretch in result.stretches)
+        known = (each for each in found if _is_alike(each, code, row.network))
+        found.setdefault(next(known, code), []).append(result.run.seed)
+    return found
+
+
+def _is_alike(one: tuple[str, ...], two: tuple[str, ...], network: str) -> bool:
+    """Whether every hash of one run is the code of some hash of the other."""
+    pairs = ((one, two), (two, one))
+    return all(any(is_same_code(a, b, network) for b in others) for each, others in pairs for a in each)
 
 
 def _describe(result: Result) -> str:

@@ -10,7 +10,7 @@ from rkcnn.escape import escape_markdown
 from rkcnn.record.tables import PRESETS, TABLES
 from rkcnn.report.claims.verdict import JudgedClaim
 from rkcnn.report.footnotes import note_control, note_disagreements, note_images, note_records, note_shared_norms
-from rkcnn.report.machines import note_machines
+from rkcnn.report.machines import note_machines, note_versions
 from rkcnn.report.published import (
     FOREST,
     NO_RUNS,
@@ -90,7 +90,7 @@ def _describe(part: TableReport) -> Iterator[str]:
     yield short_table(part)
     notes = [
         *(*note_images(results), *note_records(results), *note_disagreements(results)),
-        *(*note_machines(results), *note_shared_norms(results), *note_control(shown)),
+        *(*note_machines(results), *note_versions(results), *note_shared_norms(results), *note_control(shown)),
     ]
     if notes:
         yield "\n".join(f"- {escape_markdown(note)}" for note in notes)

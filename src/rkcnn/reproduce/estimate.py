@@ -13,9 +13,9 @@ from rkcnn.data.images import Images
 from rkcnn.data.sets import DataSet, find_set
 from rkcnn.fit.engine import Engine, Graph
 from rkcnn.fit.trainer import Trainer
+from rkcnn.model.backends import backends_set_to
 from rkcnn.model.cost import Cost, cost
 from rkcnn.model.create import create_model
-from rkcnn.model.rounding import precision_set_to
 from rkcnn.record.run import Run
 from rkcnn.reproduce.worker import Slot
 from rkcnn.run.job import build
@@ -59,7 +59,7 @@ def measure_speed(runs: Sequence[Run], flops: dict[str, int], slot: Slot) -> flo
 
 def _time_steps(runs: Sequence[Run], flops: dict[str, int], device: torch.device) -> float:
     run = min(runs, key=lambda run: flops[run.network])
-    with precision_set_to(run.recipe.precision):
+    with backends_set_to(run.recipe.precision, deterministic=True, benchmark=False):
         return _time_run(run, min(MOST_AT_ONCE, len(runs)) if device.type == "cuda" else 1, flops[run.network], device)
 
 

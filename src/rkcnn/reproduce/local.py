@@ -70,8 +70,8 @@ def _is_large(run: Run) -> bool:
 def reproduce_here(runs: Sequence[Run], execution: Execution, sources: Sources) -> Generator[Event, None, None]:
     """Train the runs and yield their events, until each has ended or failed.
 
-    Closed early, for example by Ctrl-C, it asks every worker to keep a checkpoint of its runs. A worker that dies is
-    replaced, and its runs continue from their checkpoints.
+    Closed early, for example by Ctrl-C, it asks every worker to keep a checkpoint of each run that has begun. A worker
+    that dies is replaced, and its runs continue from their checkpoints.
     """
     scheduler = _Scheduler(runs, execution, sources)
     try:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from rkcnn.error import InputError
-from rkcnn.model.rounding import precision_set_to
+from rkcnn.model.backends import backends_set_to
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
@@ -36,35 +36,19 @@ def pick_device(name: str | torch.device) -> torch.device:
 
 
 @contextmanager
-def repeatable_convolutions() -> Iterator[None]:
-    """Let convolutions in the block give the same bits every time on a GPU.
-
-    Some of cuDNN's algorithms add up in an order that changes from call to call, as was seen of gradients in tf32. They
-    are left out here, and so is cuDNN's benchmark mode, which may choose another algorithm each time.
-    """
-    cudnn = torch.backends.cudnn
-    before = cudnn.deterministic, cudnn.benchmark
-    cudnn.deterministic, cudnn.benchmark = True, False
-    try:
-        yield
-    finally:
-        cudnn.deterministic, cudnn.benchmark = before
-
-
-@contextmanager
 def usual_torch(precision: str) -> Iterator[None]:
     """Compute in the block as runs do: new tensors on the CPU in float32, with gradients, no autocast, the same bits.
 
     Otherwise a caller's `torch.set_default_dtype`, `torch.set_default_device`, `torch.no_grad`, `torch.autocast`,
     `torch.set_float32_matmul_precision` or `torch.backends.cudnn.benchmark` would change a run's results, or break it.
-    `precision` is that of the runs.
+    `precision` is that of the runs. Some of cuDNN's algorithms add up in an order that changes from call to call, as
+    was seen of gradients in tf32; they are left out.
     """
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     try:
         with torch.inference_mode(False), torch.enable_grad(), ExitStack() as stack:
-            stack.enter_context(repeatable_convolutions())
-            stack.enter_context(precision_set_to(precision))
+            stack.enter_context(backends_set_to(precision, deterministic=True, benchmark=False))
             for kind in ("cpu", "cuda"):
                 if torch.is_autocast_enabled(kind):
                     stack.enter_context(torch.autocast(kind, enabled=False))

@@ -6,6 +6,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from rkcnn.data.images import Images
@@ -85,7 +86,10 @@ def load_other_images(
     progress: Progress | None = None,
 ) -> Images:
     """Load the test images of a data set that is named, with the options that `evaluate` describes."""
-    images = _load_named(classifier, name, sources, own, progress or Progress())
+    progress = progress or Progress()
+    images = _load_named(classifier, name, sources, own, progress)
+    if classifier.result is not None and name.startswith(PREFIXES) and not is_set_of(classifier.result, name):
+        images = _leave_out_learned(classifier.result, images, name, sources, progress)
     # the classes of a folder have names, while those of an .npz may be numbers that mean something else
     return _match_classes(images, classifier.classes) if name.startswith("folder:") else images
 
@@ -103,6 +107,35 @@ def _load_named(
     if name.startswith("folder:") and height == width:
         known["size"] = height
     return load_test_images(name, sources, _override(known, own), progress)
+
+
+def _leave_out_learned(
+    result: Result, images: Images, name: str, sources: Sources | None, progress: Progress
+) -> Images:
+    """Return the images without those of the run's training set, by their pixels, if that is still where it was.
+
+    So a copy of the folder that a run was trained on is tested with what was not trained on. Raises InputError if
+    nothing is left.
+    """
+    ours = result.run.data_set
+    if not is_same_place(ours, ours):
+        return images
+    try:
+        training, _ = load_data_set(ours, sources, read_own_options(_read_recorded(result)))
+    except InputError:  # it can't be read as it was
+        return images
+    is_the_runs = bool(result.epochs) or _has_checksums(result, "train", training)  # a weights file knows no folder
+    if not is_the_runs or training.pixels.shape[1:] != images.pixels.shape[1:]:
+        return images
+    kept = torch.from_numpy(~np.isin(place_arrays(images.pixels), place_arrays(training.pixels)))
+    left, total = int(kept.sum()), len(images)
+    if left == total:
+        return images
+    if not left:
+        raise InputError(f"all {total:,} images of {name} are in the training set of {ours}; {APART}")
+    why = f"are left out, because they are in the training set of {ours}"
+    progress.note(f"{total - left:,} of the {total:,} images of {name} {why}")
+    return replace(images, pixels=images.pixels[kept], labels=images.labels[kept], part=f"{left} of {images.part}")
 
 
 def _has_moved_to(result: Result, name: str, sources: Sources | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from rkcnn.error import InputError, shorten
 from rkcnn.evaluation.weights import NetworkDescription, read_record, read_weights
 from rkcnn.model.network import period_features
 from rkcnn.record.result import Result, parse_result, read_result
+from rkcnn.record.source import training_hash
 from rkcnn.run.settings import TRAINED, check_format
 from rkcnn.run_folder import HUB_WEIGHTS, RESULT, WEIGHTS
 from rkcnn.use.images import check_flags, read_array
@@ -210,7 +212,25 @@ def load(path: str | Path) -> Classifier:
         result = parse_result(record, weights)
     if result is not None and result.run.network != description.network:
         raise InputError(f"{weights} holds {description.network}, and the run beside it is of {result.run.network}")
+    if result is not None and (changed := _say_changed(result)):
+        warnings.warn(changed, stacklevel=2)
     return Classifier(network, description, result)
+
+
+def _say_changed(result: Result) -> str:
+    """Return that a registered step or method is not the one that the network was trained with; empty if it is."""
+    name, trained = result.run.network, result.source.partition("+")[2]
+    if not trained:
+        return ""
+    try:
+        here = training_hash(name).partition("+")[2]
+    except InputError:  # where the source of a class can't be found, as in a shell
+        return ""
+    if here in ("", trained):
+        return ""
+    return (
+        f"{name} was trained with another version of the step or method that is registered here ({trained}, not {here})"
+    )
 
 
 def find_weights(path: Path) -> tuple[Path, Result | None]:

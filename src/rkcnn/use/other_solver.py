@@ -92,7 +92,7 @@ def solve_by(network: nn.Module, choice: SolverChoice) -> Network:
             raise InputError(
                 f"{describe_solver(chosen)} given; the batch norms of {network.name} have statistics for each "
                 f"evaluation of f by {describe_solver(trained)}, and for no others; only a network with "
-                "statistics=shared can be solved by other methods"
+                "statistics=shared can be solved by another method or in other steps"
             )
         period.solver = chosen
     return other

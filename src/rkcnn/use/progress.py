@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rkcnn.escape import escape_text
+from rkcnn.record.result import find_other_code
 from rkcnn.run.advice import advise_after
 from rkcnn.run.observer import Observer
 
@@ -29,6 +30,8 @@ class PrintedProgress(Observer):
     def already_finished(self, folder: Path, result: Result) -> None:
         end = f"error {percent(result.error)}" if result.finished else result.status
         self._print(result.run, f"already trained: {end}, in {folder}; again=True trains it once more")
+        for sentence in say_other_code(result):
+            self._print(result.run, f"note      {sentence}")
 
     def run_started(self, job: Job, note: str) -> None:
         for line in describe_job(job) if not self._started else []:
@@ -58,6 +61,15 @@ class PrintedProgress(Observer):
 
     def _print(self, run: Run, line: str) -> None:
         _print(f"seed {run.seed}  {line}" if self._several else line)
+
+
+def say_other_code(result: Result) -> list[str]:
+    """Say which epochs of a run were computed by a different version of the code, or of a registered step or method."""
+    return [
+        f"{other.epochs} of its epochs were computed by a different version of the code (commit "
+        f"{other.commit or 'unknown'}, source {other.source})"
+        for other in find_other_code(result.stretches, result.run.network)
+    ]
 
 
 def describe_job(job: Job) -> list[str]:

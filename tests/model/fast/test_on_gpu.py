@@ -13,13 +13,12 @@ from torch import Tensor, nn
 
 from fit.bench import RECIPE, trainer
 from rkcnn.fit.engine import Graph, start_engine
+from rkcnn.model.backends import backends_set_to, set_precision
 from rkcnn.model.fast.choose import fuse_network
 from rkcnn.model.frame import ConvStem, OdeNetStem, StemConv
 from rkcnn.model.layers import Layers
-from rkcnn.model.rounding import set_precision
 from rkcnn.model.steps.ode import OdeFunction
 from rkcnn.model.steps.rkcnn import RKStep
-from rkcnn.run.device import repeatable_convolutions
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")]
 FARTHER = {"bf16": 1.3, "tf32": 3.0}  # than the plain one; cutting float32 off to tf32 is 2.4 to 2.7 times rounding it
@@ -29,10 +28,8 @@ FUSED = RKStep | OdeFunction | StemConv
 
 @pytest.fixture(autouse=True)
 def settings_restored() -> Iterator[None]:
-    before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
-    with repeatable_convolutions():  # as in runs: in tf32 cuDNN's gradients may otherwise have other bits each time
-        yield
-    torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
+    with backends_set_to("fp32", deterministic=True, benchmark=False):  # as in runs: else cuDNN's gradients in tf32 may
+        yield  # have other bits each time
 
 
 def compute(module: nn.Module, x: Tensor, fused: bool) -> Tensor:
