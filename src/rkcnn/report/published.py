@@ -283,9 +283,9 @@ def _say_limits(headlines: dict[str, TableReport]) -> Iterator[str]:
     known = [f"±{percent(max(found), 2)} points on {title}" for title, found in errors.items() if found]
     if known:
         yield (
-            "The test images are a sample too. A difference between one run of that RKCNN and one of another network "
-            f"(Identity aside) has a standard error from it of up to {join(known)}; a difference of means over seeds "
-            "has less. A small difference may reverse on another test set."
+            "The test images are a sample too: their draw gives the difference between one run of that RKCNN and one "
+            f"of another network (Identity aside) a standard error of up to {join(known)}; a difference of means has "
+            "less."
         )
     for title, part in headlines.items():
         shared = say_shared_norms(part.results)
