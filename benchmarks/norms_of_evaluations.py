@@ -1,6 +1,6 @@
 """How much of a network's error comes from one set of running statistics for several evaluations of f.
 
-    python benchmarks/norms_of_evaluations.py RUN [--batches 40] [--test 10000]
+    python benchmarks/norms_of_evaluations.py RUN [--batches 40] [--test 10000] [--device auto]
 
 RUN is a finished run of RKNN, RK-Net or ODE-Net with a fixed number of evaluations and batch norm in f. While it
 trains, each evaluation of f normalises by the statistics of its own batch; in evaluation all share one running average.
@@ -29,6 +29,7 @@ from rkcnn.fit.recipe import Recipe
 from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.create import create_model
 from rkcnn.model.spec import parse
+from rkcnn.run.device import pick_device
 from rkcnn.use.load import Classifier
 
 BATCH = 250
@@ -39,8 +40,10 @@ def main() -> None:
     parser.add_argument("run", help="the folder of a finished run")
     parser.add_argument("--batches", type=int, default=40, help="of training images that statistics are taken from")
     parser.add_argument("--test", type=int, default=10_000, help="test images that errors are measured on")
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:N, or auto: a GPU if there is one")
     given = parser.parse_args()
     try:
+        device = pick_device(given.device)
         model = rkcnn.load(given.run)
         shared, separated = rebuild(model, "shared"), rebuild(model, "each")
     except InputError as error:
@@ -49,7 +52,9 @@ def main() -> None:
         parser.error(f"{given.run} is no run's folder, so its data set is not known; give one that has a result.json")
     run = model.result.run
     training, test = rkcnn.load_images(run.data)
-    taught = draw_batches(training, run.recipe, given.batches)
+    for network in (model.network, shared, separated):
+        network.to(device)
+    taught = draw_batches(training, run.recipe, given.batches, device)
     pixels, labels = model.normalise(test.pixels[: given.test]), test.labels[: given.test]
     print(f"{model.name}, training error {100 * model.result.epochs[-1].training_error:.2f} %, {len(labels):,} images")
     separated = take_anew(separated, taught)
@@ -60,16 +65,16 @@ def main() -> None:
         "those of each batch of test images": lambda: set_norms(deepcopy(model.network), True),
     }
     for way, make in ways.items():
-        wrong = int((predict(make(), pixels) != labels).sum())
+        wrong = int((predict(make(), pixels, device) != labels).sum())
         low, high = wilson(wrong, len(labels))
         print(f"{way}: {100 * wrong / len(labels):.2f} % ({100 * low:.2f} to {100 * high:.2f})", flush=True)
     show_variances(separated)
 
 
-def draw_batches(training: Images, recipe: Recipe, number: int) -> list[Tensor]:
+def draw_batches(training: Images, recipe: Recipe, number: int, device: torch.device) -> list[Tensor]:
     """Return the first batches that the recipe trains on with seed 0, augmented and normalised."""
     augmentation = Augmentation(recipe.padding, recipe.flip, recipe.cutout, recipe.cutmix)
-    batches = Batches(training, recipe.batch, 0, augmentation=augmentation)
+    batches = Batches(training, recipe.batch, 0, augmentation=augmentation, device=device)
     return [batches.at(0, step).pixels for step in range(min(number, len(batches)))]
 
 
@@ -120,8 +125,8 @@ def take_anew(network: nn.Module, batches: Iterable[Tensor]) -> nn.Module:
 
 
 @torch.no_grad()
-def predict(network: nn.Module, pixels: Tensor) -> Tensor:
-    return torch.cat([network(batch).argmax(1) for batch in pixels.split(BATCH)])
+def predict(network: nn.Module, pixels: Tensor, device: torch.device) -> Tensor:
+    return torch.cat([network(batch.to(device)).argmax(1).cpu() for batch in pixels.split(BATCH)])
 
 
 if __name__ == "__main__":
