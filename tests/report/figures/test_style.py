@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from rkcnn.record.tables import TABLES
-from rkcnn.report.figures.style import look_of, scale_log, write_title
+from rkcnn.report.figures.style import caption_of, look_of, scale_log, write_caption, write_title
 from rkcnn.report.paper import family_of
 
 FAMILIES = sorted({family_of(spec) for table in TABLES.values() for spec in table.specs})
@@ -68,3 +68,9 @@ def test_no_point_lies_far_beyond_the_last_number() -> None:
     scale_log(axes, "x", [7.1, 12.6])
     low, high = axes.get_xlim()
     assert max(place for place in axes.get_xticks() if low <= place <= high) == 12
+
+
+def test_a_caption_says_what_holds() -> None:
+    figure = Figure()
+    write_caption(figure, ("Errors.", True), ("A pale point is alone.", False), ("A bar is a deviation.", True))
+    assert caption_of(figure) == "Errors. A bar is a deviation."

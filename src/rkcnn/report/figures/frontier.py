@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rkcnn.model.drawing import GREY, Look
 from rkcnn.report.figures.labels import Line, Place, place_labels
-from rkcnn.report.figures.style import FEWEST, PALE, look_of, scale_log, write_title
+from rkcnn.report.figures.style import FEWEST, PALE, look_of, scale_log, write_caption, write_title
 from rkcnn.report.results import ResultTable
 from rkcnn.report.row import Row
 from rkcnn.report.sentences import preset_warning
@@ -23,9 +23,15 @@ if TYPE_CHECKING:
 
 Cost = Literal["params", "flops", "seconds"]
 COSTS: tuple[Cost, ...] = ("params", "flops", "seconds")
-BESIDE = 9.0  # typographic points between the markers of networks of equal cost
-CLEAR = 9.0  # typographic points between the middles of two markers of which none hides the other
+BESIDE = 9.0  # typographic points between the markers of networks of equal cost, where there is room
+LEAST_BESIDE = 2.0  # less can't be told apart: a bar is 1.2 points wide
+SHARE = 0.4  # of the way to the nearest network of other cost; below a half, so that two groups never meet
 _WORDS = {"params": "parameters", "flops": "FLOPs an image (2 × MAC)", "seconds": "training time a run"}
+_AGAINST = {
+    "params": "parameters",
+    "flops": "the FLOPs of one image, 2 × MAC",
+    "seconds": "training time, of runs that were trained one at a time",
+}
 _UNITS = {  # the least cost that a unit is used for, the unit, its name
     "params": ((1e6, 1e6, "million"), (0, 1e3, "thousand")),
     "flops": ((1e9, 1e9, "G"), (0, 1e6, "M")),
@@ -63,8 +69,9 @@ def draw_frontier(results: ResultTable, cost: Cost) -> Figure | None:
     """Draw last-epoch error, mean ± std over the seeds, against a cost; None with fewer than three points, or smoke.
 
     Time is drawn only where every run had its device to itself. The paper's mean is a hollow marker at the same cost.
-    Networks of equal cost are drawn side by side above a bracket, whose stem is at that cost. A row of which runs
-    diverged is pale, and the frontier passes over it: its surviving runs are a biased sample.
+    Networks of equal cost are drawn side by side above a bracket, whose stem is at that cost, and all of them at that
+    cost where a neighbour leaves no room. A row of which runs diverged is pale, and the frontier passes over it: its
+    surviving runs are a biased sample.
     """
     from matplotlib.figure import Figure
 
@@ -89,6 +96,7 @@ def draw_frontier(results: ResultTable, cost: Cost) -> Figure | None:
     places, brackets = _place_side_by_side(axes, points)
     lines = [*_draw_points(axes, points, places), *brackets, *_draw_frontier_line(axes, points, places)]
     _draw_legend(figure, axes, points, bool(brackets))
+    _write_caption(figure, results, cost, points, bool(brackets))
     colours = [look_of(point.row.family).colour for point in points]
     hollow = [(x, point.printed) for point, (x, _) in zip(points, places, strict=True) if point.printed is not None]
     names = place_labels(axes, places, [point.row.label for point in points], colours, lines, hollow)
@@ -124,24 +132,28 @@ def _bars(points: Sequence[Point]) -> list[tuple[Place, float | None]]:
 
 
 def _place_side_by_side(axes: Axes, points: Sequence[Point]) -> tuple[list[Place], list[Line]]:
-    """Return where to draw each point, and the brackets below those of equal cost, which are drawn here."""
+    """Return where to draw each point, and the brackets below those drawn side by side, which are drawn here."""
     import numpy as np
 
     axes.figure.draw_without_rendering()  # type: ignore[union-attr]  # settles the scale
     scale = axes.figure.dpi / 72
-    pixels: NDArray[np.float64] = axes.transData.transform(np.array([point.place for point in points]))
+    true: NDArray[np.float64] = axes.transData.transform(np.array([point.place for point in points]))
+    pixels = true.copy()
     brackets: list[Line] = []
     for group in _group_by_cost(points):
-        cost = float(pixels[group[0], 0])
-        beside = cost + BESIDE * scale * (np.arange(len(group), dtype=np.float64) - (len(group) - 1) / 2)
-        pixels[group, 0] = beside + scale * _find_shift(pixels / scale, group, beside / scale)
+        cost = float(true[group[0], 0])
+        room = SHARE * float(np.abs(np.delete(true[:, 0], group) - cost).min(initial=np.inf))
+        step = min(BESIDE * scale, 2 * room / (len(group) - 1))
+        if step < LEAST_BESIDE * scale:
+            continue
+        pixels[group, 0] = cost + step * (np.arange(len(group)) - (len(group) - 1) / 2)
         heights = [points[i].place[1] - 100 * (points[i].error.std or 0) for i in group]
         heights += [value for i in group if (value := points[i].printed) is not None]
         height = max(min(heights), axes.get_ylim()[0])  # a bar may reach 0, which has no logarithm
         lowest = max(float(axes.transData.transform((points[group[0]].cost, height))[1]), axes.bbox.y0 + 15 * scale)
         left, right, level = float(pixels[group[0], 0]), float(pixels[group[-1], 0]), lowest - 10 * scale
         bracket = [(left, level + 3 * scale), (left, level), (right, level), (right, level + 3 * scale)]
-        stem = [(min(max(cost, left), right), level), (cost, level), (cost, level - 4 * scale)]  # at the true cost
+        stem = [(cost, level), (cost, level - 4 * scale)]
         for corners in (bracket, stem):
             path = [_to_data(axes, *corner) for corner in corners]
             axes.plot(*zip(*path, strict=True), color=GREY, linewidth=0.9, zorder=1, scalex=False, scaley=False)
@@ -149,24 +161,14 @@ def _place_side_by_side(axes: Axes, points: Sequence[Point]) -> tuple[list[Place
     return [_to_data(axes, x, y) for x, y in pixels], brackets
 
 
-def _find_shift(places: NDArray[np.float64], group: list[int], beside: NDArray[np.float64]) -> float:
-    """Return how far to move a group sideways, in typographic points, so that no marker hides that of another."""
-    import numpy as np
-
-    others = np.delete(places, group, 0)
-    clear: dict[float, float] = {}
-    for shift in (0.0, -BESIDE / 2, BESIDE / 2, -BESIDE, BESIDE):
-        moved = np.column_stack([beside + shift, places[group, 1]])
-        gaps = np.linalg.norm(moved[:, None] - others[None], axis=-1)
-        clear[shift] = min(CLEAR, float(gaps.min(initial=CLEAR)))
-    return max(clear, key=lambda shift: clear[shift])  # of equals the first, which moves it least
-
-
 def _group_by_cost(points: Sequence[Point]) -> list[list[int]]:
-    """Return the numbers of the points that cost the same as another, in groups of equal cost."""
+    """Return the numbers of the points that cost the same as another, in groups of equal cost, each by rising error.
+
+    Drawn side by side in this order, none lies on the left of the one that may be on the frontier.
+    """
     groups: dict[float, list[int]] = {}
-    for i, point in enumerate(points):
-        groups.setdefault(point.cost, []).append(i)
+    for i in sorted(range(len(points)), key=lambda i: points[i].place):
+        groups.setdefault(points[i].cost, []).append(i)
     return [group for group in groups.values() if len(group) > 1]
 
 
@@ -238,9 +240,23 @@ def _draw_legend(figure: Figure, axes: Axes, points: Sequence[Point], brackets: 
         axes.plot([], [], "o", label="our mean, after the last epoch", **marks)
         axes.plot([], [], "o", fillstyle="none", label="the paper's mean, each run at its best epoch", **marks)
     if not all(point.row.all_finished for point in points):
-        axes.plot([], [], "o", alpha=PALE, label="some of its runs diverged", **marks)
+        axes.plot([], [], "o", alpha=PALE, label="pale: some of its runs diverged", **marks)
     if brackets:
         shape = Path([(-1, 0.3), (-1, -0.3), (1, -0.3), (1, 0.3)])
         axes.plot([], [], marker=shape, fillstyle="none", markersize=13, label="side by side: equal cost", **marks)
     if axes.get_legend_handles_labels()[0]:
         figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
+
+
+def _write_caption(figure: Figure, results: ResultTable, cost: Cost, points: Sequence[Point], brackets: bool) -> None:
+    spread = any(point.error.std is not None for point in points)
+    printed = any(point.printed is not None for point in points)
+    over_seeds = ", mean ± sample standard deviation over the seeds," if spread else ""
+    write_caption(
+        figure,
+        (f"Error of the last epoch{over_seeds} against {_AGAINST[cost]}.", True),
+        ("The table's FLOPs are by the paper's own rule.", cost == "flops" and not results.of_any_runs),
+        ("Networks above a bracket have equal costs and are drawn side by side.", brackets),
+        ("A pale point has lost runs that diverged.", not all(point.row.all_finished for point in points)),
+        ("A hollow marker is the mean that the paper prints, with each run at its best epoch.", printed),
+    )

@@ -39,6 +39,16 @@ def write_title(figure: Figure, *lines: str) -> None:
             return
 
 
+def write_caption(figure: Figure, *sentences: tuple[str, bool]) -> None:
+    """Give a figure those sentences that hold for it as its caption, which is no part of the picture."""
+    figure.set_label(" ".join(sentence for sentence, holds in sentences if holds))
+
+
+def caption_of(figure: Figure) -> str:
+    """Return the caption that `write_caption` gave a figure; the page shows it below the picture."""
+    return str(figure.get_label())
+
+
 def scale_log(axes: Axes, which: Literal["x", "y"], values: Sequence[float]) -> None:
     """Make an axis logarithmic, with plain numbers at ticks as close as the span of the values asks for."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
