@@ -10,10 +10,13 @@ from statistics import fmean
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.path import Path as Shape
 
 from report.records import ERRORS, put_records, report_of
 from rkcnn.record.tables import TABLES
-from rkcnn.report.figures.style import PALE
+from rkcnn.report.figures.forest import find_ends
+from rkcnn.report.figures.style import PALE, caption_of
 from rkcnn.report.results import build_result_table
 from rkcnn.report.statistics import welch
 
@@ -26,6 +29,21 @@ def draw(folder: Path) -> Axes:
     assert figure
     (axes,) = figure.axes
     return axes
+
+
+def figure_of(axes: Axes) -> Figure:
+    assert isinstance(axes.figure, Figure)
+    return axes.figure
+
+
+def entries(axes: Axes) -> list[str]:
+    return [text.get_text() for text in figure_of(axes).legends[0].get_texts()]
+
+
+def arrows(axes: Axes) -> dict[str, float]:
+    """The place of each arrow's tip, by its gid."""
+    lines = {str(line.get_gid()): line for line in axes.lines if isinstance(line.get_marker(), Shape)}
+    return {gid: float(np.asarray(line.get_xdata())[0]) for gid, line in lines.items() if gid != "None"}
 
 
 def names(axes: Axes) -> list[str]:
@@ -120,6 +138,64 @@ def test_a_single_run_is_a_pale_point(tmp_path: Path) -> None:
     shades = [line.get_alpha() for line in axes.lines if str(line.get_gid()).startswith("point")]
     assert shades == [1, PALE]
     assert "+0.647  (no interval)" in [text.get_text() for text in axes.texts]
+    assert "pale: no interval" in entries(axes)
+    assert "pale" in caption_of(figure_of(axes))
+
+
+@pytest.mark.parametrize("wide", [(0.0005, 0.008), (0.05, 0.0505)])
+def test_a_wide_row_doesnt_flatten_the_others(tmp_path: Path, wide: tuple[float, float]) -> None:
+    """Its interval, of two runs that differ, goes beyond both ends; or all of it lies far to the right."""
+    put_records(tmp_path, {**ERRORS, "Identity@k=32": wide})
+    axes = draw(tmp_path)
+    low, high = axes.get_xlim()
+    others = [name for name in names(axes) if name != "Identity@k=32"]
+    found = [welch(ERRORS[name], ERRORS[REFERENCE]).interval for name in others]
+    ends = [100 * bound for interval in found if interval for bound in interval]
+    assert low < min(*ends, 0) < max(ends) < high < 2 * max(ends)
+    (number,) = {gid.split("-")[1] for gid in arrows(axes)}
+    if wide[0] < 0.01:
+        assert arrows(axes) == {f"bar-{number}-left": low, f"bar-{number}-right": high}
+        assert f"point-{number}" in [line.get_gid() for line in axes.lines], "the mean is on the axis"
+    else:
+        assert arrows(axes) == {f"point-{number}": high}, "in place of the marker"
+    bound = welch(wide, ERRORS[REFERENCE]).interval
+    assert bound
+    assert any(f"{100 * bound[1]:+.3f}" in text.get_text() for text in axes.texts), "in numbers it is complete"
+    assert "arrow: goes on or lies beyond the axis" in entries(axes)
+    assert "arrow" in caption_of(figure_of(axes))
+
+
+def test_rows_of_one_size_all_are_on_the_axis(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    axes = draw(tmp_path)
+    assert not arrows(axes)
+    assert not [entry for entry in entries(axes) if "arrow" in entry or "pale" in entry]
+    assert not {"arrow", "pale"} & set(re.findall(r"\w+", caption_of(figure_of(axes))))
+
+
+def test_at_most_a_third_of_the_rows_leave_the_axis() -> None:
+    """Of those that stretch it more than threefold: the least that are as far."""
+    near = [(-0.1, 0.2)] * 4
+    assert find_ends([*near, (-1.0, 1.1)]) == (-0.1, 0.2)
+    assert find_ends([*near, (-1.0, 1.1), (20.0, 21.0)]) == (-0.1, 0.2), "one after the other"
+    assert find_ends([*near, (0.5, 0.7)]) == (-0.1, 0.7), "less than threefold"
+    assert find_ends([*near, *[(-1.0, 1.1)] * 3]) == (-1.0, 1.1), "too many"
+    assert find_ends([(-0.1, 0.2), (-1.0, 1.1)]) == (-1.0, 1.1)
+    assert find_ends([(0.0, 0.0)] * 4 + [(0.0, 1.0)]) == (0.0, 1.0)
+    assert find_ends([(0.1, 0.2), (0.15, 0.3)]) == (0.0, 0.3), "the reference is always on it"
+
+
+def test_the_papers_difference_beyond_the_axis_is_an_arrow_too(tmp_path: Path) -> None:
+    """Where all networks have nearly the same error, the paper's differences are far."""
+    alike = ("RKCNN-R-2@k=32", "RKCNN-I-2@k=32", "RKCNN-R-2@k=26", "RKCNN-I-2@k=26", "ResNet-bottleneck@k=32")
+    for i, spec in enumerate(alike):
+        put_records(tmp_path, {spec: [0.0036 + 1e-6 * (i + seed) for seed in range(5)]})
+    for at in tmp_path.rglob("result.json"):
+        np.save(at.with_name("predictions.npy"), np.zeros(10_000, np.int16))  # no stripe
+    axes = draw(tmp_path)
+    (gid,) = arrows(axes)
+    assert re.fullmatch(r"bar-\d+-paper", gid)
+    assert "arrow: goes on or lies beyond the axis" in entries(axes)
 
 
 def test_each_norm_has_a_reference_of_its_own(tmp_path: Path) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rkcnn.model.drawing import BLACK, GREY
 from rkcnn.report.compare import Comparison
-from rkcnn.report.figures.style import FEWEST, PALE, look_of, write_title
+from rkcnn.report.figures.style import FEWEST, PALE, look_of, write_caption, write_title
 from rkcnn.report.results import ResultTable
 from rkcnn.report.sentences import preset_warning
 
@@ -16,6 +16,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PRINTED_BELOW = 0.2  # rows: the paper's marker would hide behind ours
+STRETCH = 3.0  # rows that would make the axis so many times as long leave it, if they are few
+MOST_BEYOND = 1 / 3  # of the rows
+MARGIN = 0.05  # of the axis, on either side of what it covers
+
+
+class Drawn(NamedTuple):
+    """What a figure has, and so what its legend and its caption explain."""
+
+    interval: bool
+    pale: bool
+    stripe: bool
+    printed: bool
+    beyond: bool
 
 
 def draw_forest(results: ResultTable, pairs: Sequence[Comparison]) -> Figure | None:
@@ -24,7 +37,8 @@ def draw_forest(results: ResultTable, pairs: Sequence[Comparison]) -> Figure | N
     Without runs of the reference there is nothing to draw, since one chosen by our own errors would look better than it
     is; rows of which runs diverged are left out. The grey stripe behind a row is one standard error of a difference
     between two runs from the draw of the test images: a difference within it may not outlast another test set, however
-    narrow its interval over the seeds. A hollow marker is the difference of the means that the paper prints.
+    narrow its interval over the seeds. A hollow marker is the difference of the means that the paper prints. Rows that
+    would flatten all others go on beyond the axis as arrows (`find_ends`).
     """
     from matplotlib.figure import Figure
 
@@ -40,24 +54,63 @@ def draw_forest(results: ResultTable, pairs: Sequence[Comparison]) -> Figure | N
     numbers = {row.network: i for i, row in enumerate(results.rows)}
     _draw_stripes(axes, pairs, results.held_out)
     printed = [_printed(results, pair) for pair in pairs]
-    for y, (pair, difference) in enumerate(zip(pairs, printed, strict=True)):
+    low, high = find_ends([_reach(pair, difference) for pair, difference in zip(pairs, printed, strict=True)])
+    room = MARGIN * (high - low) or 0.1  # networks without a difference have no scale of their own
+    axes.set_xlim(low - room, high + room)
+    beyond = [
         _draw_row(axes, y, pair, difference, numbers[pair.row.network], results.decimals)
-    axes.plot([], [], color=GREY, linewidth=1.6, label="Welch's 95 % interval over seeds, each by itself")
-    if any(difference is not None for difference in printed):
-        axes.plot([], [], "o", color=GREY, linestyle="none", label="our difference, after the last epoch")
-        label = "the paper's difference, at best epochs"
-        axes.plot([], [], "o", color=GREY, fillstyle="none", linestyle="none", label=label)
-    axes.plot([], [], linestyle="none", label="bold: separable after Holm's correction")
+        for y, (pair, difference) in enumerate(zip(pairs, printed, strict=True))
+    ]
+    drawn = Drawn(
+        interval=any(pair.difference.interval for pair in pairs),
+        pale=not all(pair.difference.interval for pair in pairs),
+        stripe=any(pair.sampling for pair in pairs),
+        printed=any(difference is not None for difference in printed),
+        beyond=any(beyond),
+    )
+    _fill_legend(axes, drawn)
+    _write_caption(figure, drawn, results.held_out)
     axes.set_yticks(range(len(pairs)), [pair.row.label for pair in pairs], fontsize=8, parse_math=False)
     for name, pair in zip(axes.get_yticklabels(), pairs, strict=True):
         name.set_gid(f"name-{numbers[pair.row.network]}")
     axes.set_ylim(len(pairs) - 0.4, -0.6)  # the least error on top
     axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="y", length=0, pad=6)  # an arrow ends on the edge
     axes.grid(axis="x", alpha=0.25, linewidth=0.6)
     axes.locator_params(axis="x", nbins=6)  # more would touch, at three decimals and a sign
     figure.legend(loc="outside lower center", ncols=1, frameon=False, fontsize=8)
     return figure
+
+
+def _fill_legend(axes: Axes, drawn: Drawn) -> None:
+    """Explain whatever is drawn; the stripes have an entry of their own."""
+    marks: dict[str, Any] = {"color": GREY, "linestyle": "none"}
+    if drawn.interval:
+        axes.plot([], [], color=GREY, linewidth=1.6, label="Welch's 95 % interval over seeds, each by itself")
+    if drawn.printed:
+        axes.plot([], [], "o", label="our difference, after the last epoch", **marks)
+        axes.plot([], [], "o", fillstyle="none", label="the paper's difference, at best epochs", **marks)
+    if drawn.pale:
+        axes.plot([], [], "o", alpha=PALE, label="pale: no interval", **marks)
+    if drawn.beyond:
+        axes.plot([], [], label="arrow: goes on or lies beyond the axis", color=GREY, **_arrow(1))
+    axes.plot([], [], linestyle="none", label="bold: separable after Holm's correction")
+
+
+def _write_caption(figure: Figure, drawn: Drawn, held_out: str) -> None:
+    intervals = " with Welch's 95 % intervals over seeds" if drawn.interval else ""
+    write_caption(
+        figure,
+        (f"Differences of last-epoch means{intervals}.", True),
+        ("A pale point has no interval.", drawn.pale),
+        ("An arrow goes on or lies beyond the axis, which would flatten the other rows otherwise.", drawn.beyond),
+        (
+            f"The grey stripe is ± one standard error of a difference between two networks on these {held_out} images, "
+            "from the draw of the images.",
+            drawn.stripe,
+        ),
+        ("A hollow marker is the difference of the means that the paper prints.", drawn.printed),
+    )
 
 
 def _draw_stripes(axes: Axes, pairs: Sequence[Comparison], held_out: str) -> None:
@@ -91,27 +144,85 @@ def _printed(results: ResultTable, pair: Comparison) -> float | None:
     return None if first is None or second is None else 100 * (first - second)
 
 
-def _draw_row(axes: Axes, y: int, pair: Comparison, printed: float | None, number: int, digits: int) -> None:
+def _reach(pair: Comparison, printed: float | None) -> tuple[float, float]:
+    """Return the lowest and the highest value that is drawn in a row, in points."""
+    found, se = pair.difference, 100 * pair.sampling.se if pair.sampling else 0.0
+    values = [100 * value for value in (found.value, *(found.interval or ()))]
+    values += [-se, se, *([] if printed is None else [printed])]
+    return min(values), max(values)
+
+
+def find_ends(reaches: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the ends of an axis that covers 0 and all rows but a few, each from its lowest to its highest value.
+
+    The rows that reach farthest are left out where they would make the axis more than `STRETCH` times as long as the
+    others need, as long as they are at most `MOST_BEYOND` of all.
+    """
+    ordered = sorted(reaches, key=lambda reach: max(-reach[0], reach[1]))
+    lows, highs = zip(*ordered, strict=True)
+    ends = [(min(0.0, *lows[:kept]), max(0.0, *highs[:kept])) for kept in range(1, len(ordered) + 1)]
+    low, high = ends[-1]
+    for nearer_low, nearer_high in ends[-2 : -2 - int(MOST_BEYOND * len(ordered)) : -1]:
+        if 0 < STRETCH * (nearer_high - nearer_low) < high - low:
+            low, high = nearer_low, nearer_high
+    return low, high
+
+
+def _draw_row(axes: Axes, y: int, pair: Comparison, printed: float | None, number: int, digits: int) -> bool:
+    """Draw a difference with its interval and the paper's; return whether any of them goes beyond the axis."""
     look, found = look_of(pair.row.family), pair.difference
+    left, right = axes.get_xlim()
     value = 100 * found.value
     text = f"{value:+.{digits}f}"
+    shade = 1 if found.interval is not None else PALE
+    arrows: list[tuple[float, float, str]] = []  # each to where, in which height, and its gid
     if found.interval is not None:
         low, high = (100 * bound for bound in found.interval)
-        axes.plot([low, high], [y, y], color=look.colour, linewidth=1.6, solid_capstyle="butt", gid=f"bar-{number}")
+        ends = [max(low, left), min(high, right)]
+        if ends[0] < ends[1]:
+            axes.plot(ends, [y, y], color=look.colour, linewidth=1.6, solid_capstyle="butt", gid=f"bar-{number}")
+        # where the mean itself lies beyond the axis, one arrow is both
+        if low < left <= value:
+            arrows.append((low, y, f"bar-{number}-left"))
+        if value <= right < high:
+            arrows.append((high, y, f"bar-{number}-right"))
         text += f"  [{low:+.{digits}f}, {high:+.{digits}f}]"
     else:
         text += "  (no interval)"
     if printed is not None:
+        below, gid = y + PRINTED_BELOW, f"bar-{number}-paper"
+        if left <= printed <= right:
+            axes.plot(
+                printed, below, look.marker, color=look.colour, markersize=look.size - 1, fillstyle="none",
+                markeredgewidth=1.1, zorder=3, gid=gid,
+            )  # fmt: skip
+        else:
+            arrows.append((printed, below, gid))
+    if left <= value <= right:
         axes.plot(
-            printed, y + PRINTED_BELOW, look.marker, color=look.colour, markersize=look.size - 1, fillstyle="none",
-            markeredgewidth=1.1, zorder=3, gid=f"bar-{number}-paper",
+            value, y, look.marker, color=look.colour, markersize=look.size, markeredgecolor="white",
+            markeredgewidth=0.8, zorder=4, alpha=shade, gid=f"point-{number}",
         )  # fmt: skip
-    shade = 1 if found.interval is not None else PALE
-    axes.plot(
-        value, y, look.marker, color=look.colour, markersize=look.size, markeredgecolor="white", markeredgewidth=0.8,
-        zorder=4, alpha=shade, gid=f"point-{number}",
-    )  # fmt: skip
+    else:
+        arrows.append((value, y, f"point-{number}"))
+    for x, height, gid in arrows:
+        _draw_arrow(axes, x, height, color=look.colour, alpha=shade, gid=gid)
     axes.annotate(
         text, (1, y), xycoords=("axes fraction", "data"), xytext=(6, 0), textcoords="offset points", va="center",
         fontsize=8, annotation_clip=False, weight="bold" if pair.separable else "normal", gid=f"bar-{number}-text",
     )  # fmt: skip
+    return bool(arrows)
+
+
+def _draw_arrow(axes: Axes, x: float, y: float, **how: Any) -> None:
+    """Draw an arrow with its tip at that end of the axis beyond which x lies."""
+    left, right = axes.get_xlim()
+    axes.plot(min(max(x, left), right), y, clip_on=False, **_arrow(-1 if x < left else 1), **how)
+
+
+def _arrow(way: int) -> dict[str, Any]:
+    """Return an arrow to the right (1) or to the left (-1) as a marker; it looks like that of no family."""
+    from matplotlib.path import Path
+
+    shape = Path([(-2 * way, 0), (0, 0), (-0.7 * way, 0.6), (0, 0), (-0.7 * way, -0.6)])
+    return {"marker": shape, "markersize": 18, "markeredgewidth": 1.6, "fillstyle": "none", "linestyle": "none"}
