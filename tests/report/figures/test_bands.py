@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from outcome import outcome
 from report.records import ERRORS, put_records, results_of
 from rkcnn.report.figures.bands import HIGHEST, LEGEND, draw_bands
+from rkcnn.report.figures.style import caption_of
 
 THREE = ("ResNet@k=32", "Identity@k=32", "RKCNN-R-2@k=32")
 OTHERS = {"ResNet@k=32": (0.004,), "RKCNN-R-2@k=32": (0.004,)}
@@ -93,3 +95,37 @@ def test_below_each_panel_its_last_epochs_on_a_linear_scale(tmp_path: Path) -> N
         assert (whole.get_yscale(), zoom.get_yscale()) == ("log", "linear")
         assert len(zoom.lines) == len(whole.lines)
     assert "below each panel its last 4 epochs on a linear scale" in figure.get_suptitle()
+    assert caption_of(figure).endswith("Below each panel are its last epochs on a linear scale.")
+
+
+def test_the_grey_lines_are_explained(tmp_path: Path) -> None:
+    put_records(tmp_path)
+    figure = draw_bands(results_of(tmp_path))
+    assert figure
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["mean of a network of another panel"]
+    figure.draw_without_rendering()
+    panels = [panel.get_tightbbox() for panel in figure.axes]
+    assert figure._supxlabel is not None  # type: ignore[attr-defined]
+    label = figure._supxlabel.get_window_extent()  # type: ignore[attr-defined]
+    assert not any(box and box.overlaps(legend.get_window_extent()) for box in (*panels, label))
+    assert "in grey" in caption_of(figure)
+
+
+def test_of_one_family_nothing_is_grey(tmp_path: Path) -> None:
+    put_records(tmp_path, dict.fromkeys(("RKCNN-R-2@k=20", "RKCNN-R-2@k=26", "RKCNN-R-2@k=32"), (0.004,)))
+    figure = draw_bands(results_of(tmp_path))
+    assert figure
+    assert not figure.legends
+    assert "grey" not in caption_of(figure)
+
+
+def test_the_caption_of_three_epochs_speaks_of_no_zoom_and_no_band(tmp_path: Path) -> None:
+    put_records(tmp_path, dict.fromkeys(THREE, (0.004,)))
+    seen = results_of(tmp_path)
+    rows = [
+        replace(row, results=tuple(replace(run, epochs=run.epochs[-3:]) for run in row.results)) for row in seen.rows
+    ]
+    figure = draw_bands(replace(seen, rows=tuple(rows)))
+    assert figure
+    assert caption_of(figure) == "Error by epoch. The networks of other families are in grey."

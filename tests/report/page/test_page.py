@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -19,6 +20,7 @@ from rkcnn.error import InputError
 from rkcnn.model.drawing import BLACK, BLUE
 from rkcnn.record.result import Stretch
 from rkcnn.record.tables import TABLES
+from rkcnn.report.figures.style import caption_of
 from rkcnn.report.page.page import follow_page, inline_svg, write_page
 from rkcnn.report.report import Report, build_report
 from rkcnn.report.results import ResultTable, read_records
@@ -165,6 +167,18 @@ def test_every_row_and_figure_is_there(text: str) -> None:
     assert "No figures: they need three networks with results, trained for more than one epoch." in words
     assert "On every dataset, RKCNN-E obtains lower accuracy than RKCNN-I and RKCNN-R." in words
     assert "0123456789abcdef" in words
+
+
+def test_the_caption_is_the_figures(tmp_path: Path) -> None:
+    """A page of a recipe that isn't the paper's says nothing of hollow markers, for none is drawn."""
+    put_records(tmp_path, dict.fromkeys(THREE, (0.003, 0.004)), preset="fast")
+    part = build_report([results_of(tmp_path)]).tables[0]
+    written = write_page(build_report([results_of(tmp_path)]), tmp_path / "report.html").read_text(encoding="utf-8")
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", written)
+    assert [unescape(caption) for caption in captions] == [caption_of(figure) for figure in part.figures.values()]
+    assert len(captions) == 4
+    assert all(captions)
+    assert "hollow" not in " ".join(captions)
 
 
 def test_every_line_of_another_recipe_is_marked(text: str) -> None:

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import cycle
 from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rkcnn.model.drawing import GREY
-from rkcnn.report.figures.style import FEWEST, look_of, scale_log, write_title
+from rkcnn.report.figures.style import FEWEST, look_of, scale_log, write_caption, write_title
 from rkcnn.report.results import ResultTable
 from rkcnn.report.row import Row
 from rkcnn.report.sentences import preset_warning
@@ -26,6 +26,7 @@ HIGHEST = 30  # times the lowest error: the first epochs may leave the panel, so
 ZOOM = 0.2  # the share of the epochs that the lower panels show
 FEWEST_EPOCHS = 10  # with fewer the whole course can be read without a zoom
 LEGEND = 0.12  # of the height of the curves, for each name in a legend
+_GREY: dict[str, Any] = {"color": GREY, "alpha": 0.35, "linewidth": 0.6}
 _LINES = ("-", "--", ":", "-.")
 
 
@@ -39,11 +40,12 @@ class ErrorCurve(NamedTuple):
 
 
 def draw_bands(results: ResultTable) -> Figure | None:
-    """Draw mean and, as a band, the range over the seeds; the other rows' means are grey lines behind.
+    """Draw mean and, as a band, the range over the seeds; the means of other families are grey lines behind.
 
     None with fewer than three networks, and where there is only one epoch.
     """
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     courses = [_error_curve(row) for row in results.rows if any(result.epochs for result in row.results)]
     length = max((len(course.mean) for course in courses), default=0)
@@ -82,6 +84,18 @@ def draw_bands(results: ResultTable) -> Figure | None:
     _scale(wholes[0], courses, max(Counter(course.row.family for course in courses).values()))
     if zoomed:
         _scale_zoom(zooms[0], courses, length)
+    if len(families) > 1:
+        grey = Line2D([], [], label="mean of a network of another panel", **_GREY)
+        figure.legend(handles=[grey], loc="outside lower right", frameon=False, fontsize=8)  # beside the axis label
+    shared = any(len(course.row.results) > 1 for course in courses)
+    band = ": the mean as a line, the range from the lowest to the highest seed as a band" if shared else ""
+    write_caption(
+        figure,
+        (f"Error by epoch{band}.", True),
+        ("The networks of other families are in grey.", len(families) > 1),
+        ("The first epochs may lie above the frame.", _is_cut(wholes[0], courses)),
+        ("Below each panel are its last epochs on a linear scale.", zoomed),
+    )
     return figure
 
 
@@ -106,7 +120,7 @@ def _draw_courses(axes: Axes, family: str, courses: Sequence[ErrorCurve]) -> Non
     for course in courses:
         epochs = range(1, len(course.mean) + 1)
         if course.row.family != family:
-            axes.plot(epochs, course.mean, color=GREY, alpha=0.35, linewidth=0.6, zorder=1)
+            axes.plot(epochs, course.mean, zorder=1, **_GREY)
             continue
         axes.fill_between(epochs, course.low, course.high, color=colour, alpha=0.25, linewidth=0, zorder=2)
         axes.plot(
@@ -129,6 +143,10 @@ def _scale(axes: Axes, courses: Sequence[ErrorCurve], names: int) -> None:
     top = min(highest, HIGHEST * lowest)
     scale_log(axes, "y", [lowest, top])
     axes.set_ylim(lowest / 1.1, top * 1.1 * (top / lowest) ** (LEGEND * names))
+
+
+def _is_cut(axes: Axes, courses: Sequence[ErrorCurve]) -> bool:
+    return max(float(course.high.max()) for course in courses) > axes.get_ylim()[1]
 
 
 def _scale_zoom(axes: Axes, courses: Sequence[ErrorCurve], length: int) -> None:

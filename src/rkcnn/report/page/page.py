@@ -18,7 +18,7 @@ from rkcnn.escape import escape_text
 from rkcnn.model import drawing
 from rkcnn.model.drawing import Look
 from rkcnn.report.costs import memory_heading
-from rkcnn.report.figures.style import look_of, render
+from rkcnn.report.figures.style import caption_of, look_of, render
 from rkcnn.report.page.table import lay_out, lay_out_memory
 from rkcnn.report.report import Report, TableReport
 
@@ -100,25 +100,6 @@ def _shorten(tag: re.Match[str]) -> str:
     return re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", tag[0])
 
 
-CAPTIONS = {
-    "frontier-params": "Error of the last epoch, mean ± sample standard deviation over the seeds, against parameters. "
-    "Networks above a bracket have equal costs and are drawn side by side. A pale point has lost runs that diverged.",
-    "frontier-flops": "The same against the FLOPs of one image, 2 × MAC.",
-    "frontier-seconds": "The same against training time, of runs that were trained one at a time.",
-    "forest": "Differences of last-epoch means with Welch's 95 % intervals over seeds; a pale point has no interval. "
-    "The grey stripe is ± one standard error of a difference between two networks on these test images, from the draw "
-    "of the images.",
-    "bands": "Error by epoch: the mean as a line, the range from the lowest to the highest seed as a band, the other "
-    "networks in grey. The first epochs may lie above the frame. Below each panel are its last epochs on a linear "
-    "scale.",
-}
-PAPER_CAPTIONS = {  # what is said besides where the paper's numbers stand in a figure, or beside it
-    "frontier-params": " A hollow marker is the mean that the paper prints, with each run at its best epoch.",
-    "frontier-flops": " The table's are by the paper's own rule.",
-    "forest": " A hollow marker is the difference of the means that the paper prints.",
-}
-
-
 def write_page(report: Report, path: Path) -> Path:
     """Write one HTML file that needs nothing else, neither files nor a network, and return its path."""
     from jinja2 import Environment, StrictUndefined
@@ -173,11 +154,8 @@ def _describe(part: TableReport) -> dict[str, Any]:
 
 def _inline_figures(part: TableReport, identifier: str) -> dict[str, tuple[str, Markup]]:
     families = {i: row.family for i, row in enumerate(part.results.rows)}
-    captions = CAPTIONS
-    if not part.results.of_any_runs:
-        captions = {stem: text + PAPER_CAPTIONS.get(stem, "") for stem, text in CAPTIONS.items()}
     return {
-        stem: (captions[stem], inline_svg(figure, f"{identifier}-{stem}", captions[stem], families))
+        stem: (caption_of(figure), inline_svg(figure, f"{identifier}-{stem}", caption_of(figure), families))
         for stem, figure in part.figures.items()
     }
 
