@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from rkcnn.cli import main
@@ -62,6 +64,33 @@ def test_a_long_name_is_shortened_in_the_middle() -> None:
     once = str(InputError(f"{'x' * 5000}/result.json: can't be read"))
     assert str(InputError(once)) == once
     assert once.endswith("x/result.json: can't be read")
+
+
+def test_names_that_differ_still_differ_when_they_are_shortened() -> None:
+    runs = "runs/folder~photos~size-32~split-0.2"
+    one, two, three = (
+        f"{runs}/{spec}@k=32/mini,classes=22ec07331e8f,epochs=3,peak_lr=0.05/seed-0"
+        for spec in ("RKCNN-I-2", "RKCNN-R-2", "CliqueNet-3")
+    )
+    reason = (
+        "their recipes (mini) differ in norm; name runs on the same data by the same recipe, as in runs/DATA/*/RECIPE"
+    )
+    usual = f"{one} and {two} can't be compared: {reason}"
+    assert str(InputError(usual)) == usual, "names of a usual length are needed whole"
+    reason = f"their recipes ({'x' * 2000}) differ in norm"
+    said = str(InputError(f"{one} and '{two}' can't be compared: {reason}"))
+    assert "-I-2@k=32/" in said
+    assert "-R-2@k=32/" in said
+    assert len(said) <= 300
+    assert str(InputError(said)) == said
+    same = str(InputError(f"{one}: {one} and ({one}), {reason}"))
+    first, second, third = re.findall(r"runs.*?seed-0", same)
+    assert first == second == third
+    all_three = str(InputError(f"{one}, {two} and {three}; {reason}"))
+    assert len(set(re.findall(r"runs.*?seed-0", all_three))) == 3
+    letters = "a" * 2000
+    for other in ("b" + letters, letters[:900] + "b" + letters, letters + "b", letters[1:]):
+        assert len(str(InputError(f"{letters} and {other} differ, {letters!r}"))) <= 300, "hostile names stay short"
 
 
 LONG_PATHS = {

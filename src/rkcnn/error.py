@@ -8,11 +8,15 @@ from difflib import get_close_matches
 
 LONGEST_WORD = 100  # characters of a name in a message
 LONGEST_PATH = 200  # characters of a word with a slash
-SHORTEST_WORD = 48  # characters of either that are left where the message is too long with more
+SHORTEST_WORD = 40  # characters of either that are left where the message is too long with more
 USUAL_MESSAGE = 300  # characters that a message with long names is shortened to
 LONGEST_MESSAGE = 450  # characters; as many have the longest of our own, which list what would work
+DOTS = " ... "  # stands for what was left out
+MOST_ALIKE = 8  # so many names that look alike are told apart; the time that it takes grows with their square
+STEP = 4  # characters by which all names are shortened more until the message fits
 _WORD = re.compile(r"\S+")
 _PATH = re.compile(r"\S*/(?:[^/:;,()\[\]]*/)*\S*|\S+")  # the names of its folders may have spaces
+_PUNCTUATED = re.compile(r"""([`'"(\[]{0,2})(.*?)([`'")\].,:;]{0,3})""", re.DOTALL)  # a name with what stands around it
 
 
 class InputError(ValueError):
@@ -33,26 +37,69 @@ def shorten(text: str, limit: int = LONGEST_WORD) -> str:
     """Return `text`, or its beginning and its end with " ... " between them if it has more than `limit` characters."""
     if len(text) <= limit:
         return text
-    kept = max(limit - 5, 2)
-    return f"{text[: kept - kept // 2]} ... {text[len(text) - kept // 2 :]}"
+    kept = max(limit - len(DOTS), 2)
+    return f"{text[: kept - kept // 2]}{DOTS}{text[len(text) - kept // 2 :]}"
 
 
 def shorten_message(message: str) -> str:
     """Return a message with its long words shortened, and shortened more where it is still longer than usual.
 
-    A path with spaces counts as one word where shorter words are not enough. Last, the whole message is shortened.
+    A message with no long words, and none that were shortened before, is left as it is unless it is longer than any of
+    our own. Words that differ still differ when they are shortened (see `_shorten_apart`). A path with spaces counts as
+    one word where shorter words are not enough. Last, the whole message is shortened.
     """
     shortened = _shorten_words(message, _WORD, LONGEST_WORD, LONGEST_PATH)
+    if shortened == message and DOTS not in message and len(message) <= LONGEST_MESSAGE:
+        return message
     for pattern in (_WORD, _PATH):
-        for limit in (LONGEST_WORD, 2 * LONGEST_WORD // 3, SHORTEST_WORD):
+        for limit in range(LONGEST_WORD, SHORTEST_WORD - 1, -STEP):
             if len(shortened) > USUAL_MESSAGE:
                 shortened = _shorten_words(message, pattern, limit, limit)
+        message = shortened  # whose words are as short as they may be, if that is not enough
     return shorten(shortened, LONGEST_MESSAGE)
 
 
 def _shorten_words(message: str, pattern: re.Pattern[str], name: int, path: int) -> str:
-    """Return a message whose words, or paths, have at most so many characters."""
-    return pattern.sub(lambda word: shorten(word[0], path if "/" in word[0] else name), message)
+    """Return a message whose words, or paths, have at most so many characters and the punctuation around them."""
+    cores = {_split(word[0])[1] for word in pattern.finditer(message)}
+    shown = {core: shorten(core, path if "/" in core else name) for core in cores}
+    for core, others in _find_lookalikes(shown).items():
+        shown[core] = _shorten_apart(core, others, len(shown[core]))
+
+    def replace(word: re.Match[str]) -> str:
+        before, core, after = _split(word[0])
+        return f"{before}{shown[core]}{after}"
+
+    return pattern.sub(replace, message)
+
+
+def _split(word: str) -> tuple[str, str, str]:
+    """Return the punctuation before a name, the name, and the punctuation after it."""
+    found = _PUNCTUATED.fullmatch(word)
+    return (found[1], found[2], found[3]) if found else ("", word, "")
+
+
+def _find_lookalikes(shown: dict[str, str]) -> dict[str, list[str]]:
+    """Return each name that is shortened and then shown as a few others are, with those others."""
+    groups: dict[str, list[str]] = {}
+    for core, text in shown.items():
+        groups.setdefault(text, []).append(core)
+    few = [group for group in groups.values() if 1 < len(group) <= MOST_ALIKE]
+    return {core: [each for each in group if each != core] for group in few for core in group if core != shown[core]}
+
+
+def _shorten_apart(text: str, others: Iterable[str], limit: int) -> str:
+    """Return the beginning of `text`, the place from which it differs from the most similar of others, and its end."""
+    differs = max(_count_common(text, other) for other in others)
+    part = (limit - 2 * len(DOTS)) // 3  # DOTS stand between the three parts
+    start = max(part, min(differs - part // 4, len(text) - 2 * part))
+    return f"{text[:part]}{DOTS}{text[start : start + part]}{DOTS}{text[len(text) - part :]}"
+
+
+def _count_common(one: str, two: str) -> int:
+    """Return how many characters both begin with."""
+    shorter = min(len(one), len(two))
+    return next((i for i in range(shorter) if one[i] != two[i]), shorter)
 
 
 def with_flags(message: str) -> str:
