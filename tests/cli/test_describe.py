@@ -85,7 +85,7 @@ PRINTED = {
     KNOWN: ["tb:cifar, RKCNN-I-2_2_2: 1.932 M params (1.964 M with 100 classes), 1.707 G FLOPs"],
     "RKCNN-E-2@k=32": ["tb:MNIST, RKCNN-E-2: 55.50 K params, 8.65 M FLOPs", "tb:MNIST_sota, RKCNN-E-2: 0.06 M params"],
     "RKNet-radau3@k=32": ["tb:MNIST, RK-Net (5th-order IRK): 52.94 K params"],
-    "ODENet-abm@k=32": [">19.49 M FLOPs", ">20,793,216", ">10 of f"],
+    "ODENet-abm@k=32": [">19.49 M FLOPs", ">20,793,216", ">19,485,024", ">10 of f", ">13,685,760 FLOPs", "  640 FLOPs"],
     "MomentumResNet-101": [
         "misprint",
         "params with 100 classes: 139.2 M matches no 4-stage",

@@ -72,7 +72,7 @@ def test_the_tables_show_every_name_whole(
 def test_a_row_reads_as_the_paper_does(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
     print_tables(rows)
     lines = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line.strip()}
-    assert lines["ODENet-abm@k=32"][1:] == ["52,938", ">20.7932", ">10", "f", "19.4850", ">19.49", "52.94"]
+    assert lines["ODENet-abm@k=32"][1:] == ["52,938", ">20.7932", ">10", "f", ">19.4850", ">19.49", "52.94"]
     assert lines["CliqueNet-2@k=32"][-2:] == ["10.27*", "57.55"]
     assert lines["MomentumResNet-101"][-3:] == ["14.79*", "139.0*", "139.2*"]
 

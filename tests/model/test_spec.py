@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rkcnn.error import InputError
 from rkcnn.model.families import FAMILIES, OPTIONS, options_of
-from rkcnn.model.spec import ModelSpec, parse
+from rkcnn.model.spec import ModelSpec, depends_on_data, parse
 from rkcnn.record.tables import list_models
 
 
@@ -72,6 +72,13 @@ def test_equal_networks_have_equal_names() -> None:
     assert str(parse("RKCNN-R-2_2@k=32,norm=bn")) == "RKCNN-R-2_2@k=32"
     assert str(parse("RKCNN-R-2@k=32,norm=bn")) == "RKCNN-R-2@k=32,norm=bn"
     assert parse("RKCNN-R-2@k=32") != parse("RKCNN-R-2@k=32,sweeps=2")
+
+
+def test_a_tolerance_makes_costs_depend_on_the_data() -> None:
+    for name in ("RKNet-radau3@k=32", "ODENet-abm@k=32", "RKNet-dopri5@k=4,tol=0.1", "ODENet-64"):
+        assert depends_on_data(name)
+    for name in ("ODENet-ab@k=32", "RKNet-dopri5@k=4", "ResNet-1001", "RKCNN-I-2@k=4", "Unknown-2@k=3"):
+        assert not depends_on_data(name)
 
 
 def test_defaults_follow_the_frame() -> None:

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from footprints import put_memories
-from report.records import put_records, results_of
+from report.records import put_records, report_of, results_of
 from rkcnn.record.tables import TABLES
 from rkcnn.report.costs import MISPRINTED, Footprint, check_costs, find_footprint, format_footprint, shorten
+from rkcnn.report.page.table import list_facts
 from rkcnn.report.paper import MISPRINTS, cells
+from rkcnn.report.tables.markdown import table_markdown
+from rkcnn.report.tables.text import table_text
 
 
 @pytest.mark.parametrize(
@@ -48,6 +51,20 @@ def test_a_misprint_is_shown_beside_what_was_counted(tmp_path: Path) -> None:
     assert (flops.text, flops.remark) == ("8.654 M", "")
     absent, _ = check_costs(seen, seen.rows[0])
     assert (absent.text, absent.remark) == ("34.86 K", "the paper's")
+
+
+def test_the_least_count_is_shown_as_one(tmp_path: Path) -> None:
+    spec = "ODENet-abm@k=32"  # whose data decide how often f is evaluated
+    put_records(tmp_path, {spec: (0.004,), "ODENet-ab@k=32": (0.004,)}, flops=20_793_216, paper_flops=19_485_024)
+    part = report_of(tmp_path)
+    least, exact = (next(row for row in part.results.rows if row.network == name) for name in (spec, "ODENet-ab@k=32"))
+    assert check_costs(part.results, least)[1].text == ">19.485 M"
+    assert check_costs(part.results, exact)[1].text == "19.485 M"
+    assert ">19.49 M  >19.485 M  agrees" in table_text(part)
+    assert "| >19.485 M |" in table_markdown(part)
+    assert dict(list_facts(least, 2))["FLOPs (2 × MAC)"] == ">20.79 M an image"
+    assert dict(list_facts(exact, 2))["FLOPs (2 × MAC)"] == "20.79 M an image"
+    assert shorten(19_485_024, is_least=True) == ">19.49 M"
 
 
 def test_the_counts_behind_misprints_are_the_networks(rkcnn_models: dict[tuple[str, str], dict[str, int]]) -> None:

@@ -58,6 +58,19 @@ def test_parts_add_up(name: str) -> None:
             assert said not in [child.title for child in part.parts], "the same words twice on a branch"
 
 
+def test_the_least_counts_of_a_solver_are_told_from_exact_ones() -> None:
+    with torch.device("meta"):
+        tree = outline(create_model("ODENet-abm@k=8"), 28)
+    assert {part.title: part.exact for part in walk(tree)} == {
+        tree.title: False,
+        "preprocessor": True,
+        "period 1": False,
+        "f": False,
+        "postprocessor, readout": True,
+        "postprocessor, classifier": True,
+    }
+
+
 def test_parts_stand_in_the_order_in_which_they_run() -> None:
     assert [part.title for part in outline(create_model("RKCNN-R-2_2_2@k=4"), 8).parts] == [
         "preprocessor",

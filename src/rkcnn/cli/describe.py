@@ -92,7 +92,7 @@ def print_tree(tree: Component, total: dict[str, Any], paper: list[dict[str, Any
     console.print(f"parameters     {total['params']:,}")
     console.print(f"FLOPs          {least}{total['flops']:,}  (2 x multiply-accumulate)")
     if total["paper_flops"] is not None:
-        console.print(f"paper's FLOPs  {total['paper_flops']:,}  (as the paper counts them)")
+        console.print(f"paper's FLOPs  {least}{total['paper_flops']:,}  (as the paper counts them)")
     if total["evaluations"] is not None:
         what = "f" if total["unit"] == "f" else "stage networks"
         console.print(f"evaluations    {least}{total['evaluations']} of {what}")
@@ -110,6 +110,7 @@ def print_tree(tree: Component, total: dict[str, Any], paper: list[dict[str, Any
 def _add_branch(tree: Tree, part: Component) -> None:
     times = f" and {part.count - 1} more, each" if part.count > 1 else ""
     shape = " x ".join(map(str, part.shape))
-    branch = tree.add(f"{part.title}{times}  [dim]{shape}[/dim]  {part.params:,} params  {part.flops:,} FLOPs")
+    least = "" if part.exact else ">"
+    branch = tree.add(f"{part.title}{times}  [dim]{shape}[/dim]  {part.params:,} params  {least}{part.flops:,} FLOPs")
     for child in part.parts:
         _add_branch(branch, child)

@@ -110,7 +110,7 @@ def print_tables(rows: list[dict[str, Any]]) -> None:
                 "-"
                 if row["evaluations"] is None
                 else f"{least}{row['evaluations']} {row['unit']}{'s' * (row['unit'] == 'stage')}",
-                "-" if row["paper_flops"] is None else f"{row['paper_flops'] / unit:.4f}",
+                "-" if row["paper_flops"] is None else f"{least}{row['paper_flops'] / unit:.4f}",
                 cells.pop("flops", "-"),
                 " ".join(cells.values()) or "-",
             )

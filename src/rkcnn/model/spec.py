@@ -215,6 +215,15 @@ def spec_of(name: str) -> ModelSpec | None:
     return parse(original.same_as) if original.same_as else None
 
 
+def depends_on_data(name: str) -> bool:
+    """Whether the data decide how often f is evaluated; FLOPs are then the least that an image can take."""
+    try:
+        spec = spec_of(name)
+    except InputError:  # of a family that this process doesn't know
+        return False
+    return spec is not None and spec.tol is not None
+
+
 def parse(name: str) -> ModelSpec:
     """Return the configuration that a name says, in any case: `rkcnn-i-2_2_2@k=120` is `RKCNN-I-2_2_2@k=120`."""
     head, _, tail = name.strip().partition("@")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rkcnn.evaluation.memory import MIB
+from rkcnn.model.spec import depends_on_data
 from rkcnn.record.memory import Memory
 from rkcnn.report.paper import COST_TABLES, MISPRINTS, UNITS, agrees, printed_memory
 from rkcnn.report.results import ResultTable
@@ -37,13 +38,16 @@ class CostCheck(NamedTuple):
     counted: int | None
     state: str
     why: str | None = None  # of a misprint
+    is_least: bool = False  # whether an image may take more than was counted, as with an implicit method
 
     @property
     def text(self) -> str:
         """What was counted; where nothing was, what the paper prints."""
         if self.counted is None:
             return self.printed or "-"
-        return shorten(self.counted, 3) if self.column == "flops" else f"{self.counted:,}"
+        if self.column != "flops":
+            return f"{self.counted:,}"
+        return shorten(self.counted, 3, self.is_least)
 
     @property
     def remark(self) -> str:
@@ -59,14 +63,15 @@ def check_costs(results: ResultTable, row: Row) -> tuple[CostCheck, CostCheck]:
     Runs of the smoke preset are trained on digits, so their counts are checked in tables of digits alone.
     """
     paper = results.paper
-    if results.of_any_runs:
-        return CostCheck("params", None, row.params, "-"), CostCheck("flops", None, row.flops, "-")
-    if paper is None or results.table is None:
-        return CostCheck("params", None, row.params, "-"), CostCheck("flops", None, row.paper_flops, "-")
+    least = depends_on_data(row.network)
+    if results.of_any_runs or paper is None or results.table is None:
+        flops = row.flops if results.of_any_runs else row.paper_flops
+        return CostCheck("params", None, row.params, "-"), CostCheck("flops", None, flops, "-", is_least=least)
     params = "params_100" if results.table.data == "cifar100" else "params"
     other_data = results.preset == "smoke" and results.table.data != "mnist"
     counts = (None, None) if other_data else (row.params, row.paper_flops)
-    return _check(paper.label, row.network, params, counts[0]), _check(paper.label, row.network, "flops", counts[1])
+    flops_check = _check(paper.label, row.network, "flops", counts[1])
+    return _check(paper.label, row.network, params, counts[0]), flops_check._replace(is_least=least)
 
 
 def flops_rule(results: ResultTable) -> str:
@@ -74,10 +79,10 @@ def flops_rule(results: ResultTable) -> str:
     return "2 × MAC" if results.of_any_runs else "paper's rule"
 
 
-def shorten(count: int, digits: int = 2) -> str:
-    """Write a count with its unit, as in 8.43 M."""
+def shorten(count: int, digits: int = 2, is_least: bool = False) -> str:
+    """Write a count with its unit, as in 8.43 M, or as in >19.49 M where it is the least that there can be."""
     unit = next((unit for unit in (1e9, 1e6, 1e3) if count >= unit), None)
-    return str(count) if unit is None else f"{count / unit:.{digits}f} {LETTERS[unit]}"
+    return ">" * is_least + (str(count) if unit is None else f"{count / unit:.{digits}f} {LETTERS[unit]}")
 
 
 def _check(label: str, spec: str, column: str, counted: int | None) -> CostCheck:

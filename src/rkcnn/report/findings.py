@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from rkcnn.disk import write_atomically
 from rkcnn.evaluation.binomial import sampling_error
+from rkcnn.model.spec import depends_on_data
 from rkcnn.page_writer import run_writer
 from rkcnn.record.memory import read_memories
 from rkcnn.report.costs import find_footprint, shorten
@@ -108,7 +109,11 @@ def write_cost(report: Report) -> str:
             known = [(row, getattr(row, cost), row.last.mean) for row in rows if row.last and getattr(row, cost)]
             best = [known[i] for i in find_frontier([(amount, error) for _, amount, error in known])]
             digits = part.results.decimals
-            named = [f"{row.label} ({shorten(amount)}; {percent(error, digits)} %)" for row, amount, error in best]
+            named = [
+                f"{row.label} ({shorten(amount, is_least=cost == 'flops' and depends_on_data(row.network))}; "
+                f"{percent(error, digits)} %)"
+                for row, amount, error in best
+            ]
             if named:
                 lines.append(f"- {title}, by {name}: {', '.join(named)}.")
         if part.figure(FRONTIER):

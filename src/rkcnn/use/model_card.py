@@ -14,7 +14,7 @@ from rkcnn.evaluation.binomial import wilson
 from rkcnn.evaluation.weights import NetworkDescription
 from rkcnn.model.families import FAMILIES, find_original
 from rkcnn.model.period import load_class
-from rkcnn.model.spec import ModelSpec, spec_of
+from rkcnn.model.spec import ModelSpec, depends_on_data, spec_of
 from rkcnn.record.result import Result
 from rkcnn.run.settings import INIT_FROM
 from rkcnn.use.progress import percent
@@ -193,12 +193,13 @@ def _facts(description: NetworkDescription, result: Result | None) -> list[tuple
     run, end = result.run, result.stretches[-1]
     settings = ", ".join(f"{name} {_write(value)}" for name, value in asdict(run.recipe).items() if name != "name")
     machine = result.machine.get("gpu") or "a CPU"
+    least = "at least " * depends_on_data(run.network)
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     checked = "; its content has the published checksums" if result.data.get("verified") else ""
     return [
         *facts,
         ("parameters", f"{result.params:,}"),
-        *([("FLOPs of one image", f"{result.flops:,}")] if result.flops is not None else []),
+        *([("FLOPs of one image", f"{least}{result.flops:,}")] if result.flops is not None else []),
         ("data", escape_markdown(describe_data(run.data)) + checked),
         ("recipe", f"{escape_code(str(run.recipe))}: {escape_markdown(settings)}"),
         *([("started from", escape_markdown(start))] if (start := describe_start(result)) else []),

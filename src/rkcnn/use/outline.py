@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from rkcnn.model.cost import FewerOperations, meta_image
+from rkcnn.model.period import Period
 
 # What a part is called, by the attribute that holds it; a module's own `part_titles` add to them. Others aren't shown.
 TITLES = {
@@ -38,6 +39,7 @@ class Component:
     shape: tuple[int, ...]
     params: int
     flops: int
+    exact: bool = True  # False where the data decide how often f is evaluated; flops are then the least
     parts: tuple[Component, ...] = ()
     count: int = 1
 
@@ -64,14 +66,17 @@ def outline(network: nn.Module, size: int | tuple[int, int] | None = None) -> Co
     flops = {name: sum(counts.values()) for name, counts in counter.get_flop_counts().items()}
     root = type(copied).__name__
 
-    def component(title: str, name: str, module: nn.Module) -> Component:
+    def component(title: str, name: str, module: nn.Module, solved: bool = False) -> Component:
+        """Return a part; `solved` says that it is a part of a period whose data decide how often it runs."""
+        solved = solved or (isinstance(module, Period) and not module.exact)
         children = sorted(_children(name, module), key=lambda child: order.get(child[2], len(order)))
         return Component(
             title,
             shapes.get(module, ()),
             sum(p.numel() for p in module.parameters()),
             flops.get(name, 0),
-            _fold([component(*child) for child in children]),
+            not solved and all(each.exact for each in module.modules() if isinstance(each, Period)),
+            _fold([component(*child, solved) for child in children]),
         )
 
     return component(str(network.name), root, copied)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rkcnn.model.spec import depends_on_data
 from rkcnn.report.compare import Comparison
 from rkcnn.report.costs import (
     MEMORY_HEADS,
@@ -121,7 +122,7 @@ def list_facts(row: Row, digits: int) -> list[tuple[str, str]]:
         "error, best epoch": _spread(row.best, digits),
         "error in the paper": row.printed.printed if row.printed and row.printed.lowest is not None else None,
         "parameters": f"{row.params:,}" if row.params else None,
-        "FLOPs (2 × MAC)": f"{shorten(row.flops)} an image" if row.flops else None,
+        "FLOPs (2 × MAC)": _say_flops(row),
         "training": _say_time(row),
         "seeds": ", ".join(str(result.run.seed) for result in row.results),
         "diverged": ", ".join(f"seed {result.run.seed}" for result in row.diverged),
@@ -215,6 +216,10 @@ def _say_time(row: Row) -> str | None:
         return None
     beside = {None: ", others may have run beside it", 1: " a run"}
     return _clock(row.seconds) + beside.get(row.side_by_side, f" for up to {row.side_by_side} runs side by side")
+
+
+def _say_flops(row: Row) -> str | None:
+    return f"{shorten(row.flops, is_least=depends_on_data(row.network))} an image" if row.flops else None
 
 
 def _clock(seconds: float) -> str:
