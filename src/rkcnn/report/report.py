@@ -192,6 +192,12 @@ class Report:
         """How many different runs the tables show."""
         return sum(origin.runs for origin in self.origins)
 
+    def other_tables(self, way: str) -> list[str]:
+        """Return the tables that are not in this report and have runs from which its claims are judged."""
+        shown = {part.name for part in self.tables if part.results.way == way}
+        judged = (finding.pair.table for claim in self.claims.get(way, ()) for finding in claim.findings)
+        return [table for table in dict.fromkeys(judged) if table not in shown]
+
     def claims_of(self, part: TableReport) -> list[JudgedClaim]:
         """Return the claims that are judged from this table's records."""
         return [judged for judged in self.claims.get(part.results.way, ()) if speaks_of(judged, part.name)]

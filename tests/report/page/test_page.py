@@ -301,6 +301,18 @@ def test_claims_come_before_the_tables(text: str) -> None:
 
 
 @pytest.mark.usefixtures("no_plots")
+def test_it_says_where_claims_are_judged_from_tables_that_it_lacks(tmp_path: Path, no_plots: None) -> None:
+    put_records(tmp_path)
+    cifar = dict.fromkeys(("ResNet@k=120_120_120", "RKCNN-I-2_2_2@k=120"), (0.05, 0.06, 0.07))
+    put_records(tmp_path, cifar, "cifar10")
+    said = "from runs of other tables too, which are not on this page (cifar10)"
+    for tables, there in ((("mnist",), True), (("mnist", "cifar10"), False)):
+        found = report(tmp_path, *(results_of(tmp_path, table) for table in tables))
+        words = " ".join(write_page(found, tmp_path / "report.html").read_text(encoding="utf-8").split())
+        assert (said in words) == there
+        assert "All that is shown is in this one file." in words
+
+
 def test_a_run_of_several_tables_is_counted_once(tmp_path: Path) -> None:
     """24 runs of the mnist table, of which 14 belong to sota-mnist and 10 to norms, too."""
     put_records(tmp_path)

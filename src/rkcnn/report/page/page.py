@@ -21,6 +21,7 @@ from rkcnn.report.costs import memory_heading
 from rkcnn.report.figures.style import caption_of, look_of, render
 from rkcnn.report.page.table import lay_out, lay_out_memory
 from rkcnn.report.report import Report, TableReport
+from rkcnn.report.sentences import join
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,6 +120,7 @@ def write_page(report: Report, path: Path) -> Path:
         shared=sum(part.results.runs for part in report.tables) > report.runs,
         parts=parts,
         claims=report.claims,
+        others={way: join(found) for way in report.claims if (found := report.other_tables(way))},
         origins=report.origins,
         facts={part["id"]: {line.at: [line.label, line.facts] for line in part["grid"].lines} for part in parts},
         style=Markup(_read("page.css")),
