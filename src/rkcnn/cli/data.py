@@ -151,8 +151,11 @@ def show(
 def _list_sources(name: str) -> str:
     """Return where a set can be fetched from."""
     from rkcnn.data.packaging import PACKAGINGS
+    from rkcnn.data.sets import SETS
 
     packages = [f"npm {packaging.npm}" for packaging in PACKAGINGS[name] if packaging.npm]
+    if SETS[name].debian:
+        packages.append(f"apt-get install {SETS[name].debian} (Debian)")
     hosts = dict.fromkeys(mirror.split("/")[2] for packaging in PACKAGINGS[name] for mirror in packaging.mirrors)
     if not hosts:
         return "this package"

@@ -119,6 +119,8 @@ class _Search:
             looked = ", ".join(map(str, (*self.sources.folders(), *self.data.other_folders)))
             failures[f"offline: looked in {looked}"] = None
         remedy = f"put the published files into {self.folder} or name their folder with `data_dir=...`"
+        if self.data.debian:
+            remedy = f"on Debian apt-get install {self.data.debian} gives it; elsewhere {remedy}"
         if self.wrong and not self.sources.unverified:
             remedy += ", or use the files here all the same with `unverified=True`"
         raise InputError(f"{self.data.name}: no source gave it [{'] ['.join((*damages, *failures))}]; {remedy}")

@@ -67,6 +67,7 @@ class DataSet:
     decoded: str = ""  # the name of the decoded copy
     coarse: bool = False  # whether the labels are the coarse ones of the decoded copy
     other_folders: tuple[str, ...] = ()  # where other software may have put the published files
+    debian: str = ""  # Debian's package that puts them there
 
     @property
     def bytes(self) -> int:
@@ -170,7 +171,8 @@ _ALL = (
         std=(0.3530,),
         folder="fashion-mnist",
         decoded="fashion-mnist",
-        other_folders=("/usr/share/datasets/fashion-mnist",),  # of Debian's package
+        other_folders=("/usr/share/datasets/fashion-mnist",),
+        debian="dataset-fashion-mnist",
     ),
     DataSet(
         "cifar10",
