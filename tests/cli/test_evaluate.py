@@ -49,7 +49,7 @@ def test_it_says_what_was_recorded_and_more(rkcnn: Run, run: Path, digits: str) 
         assert f"wrote        {run / name}\n" in out
         assert (run / name).stat().st_size > 1000
     with Image.open(run / "mistakes.png") as picture:
-        assert picture.size[1] == 2 * 18 + 8 + 4 * 78 + 4, "48 mistakes in rows of 12"
+        assert picture.size == (4 + 8 * 136, 2 * 18 + 8 + 6 * (112 + 3 * 18 + 8)), "48 mistakes in rows of 8"
 
 
 def test_json_agrees_with_the_predictions_beside_the_run(rkcnn: Run, run: Path, tmp_path: Path, digits: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 import torch
 from PIL import Image
 
-from rkcnn.data.contact_sheet import describe, draw_sheet, save_sheet
+from rkcnn.data.contact_sheet import describe, draw_chosen, draw_sheet, fit_text, load_font, save_sheet
 from rkcnn.data.images import Images
 from rkcnn.data.load import load_data_set
 from rkcnn.disk import DiskError
@@ -70,3 +72,61 @@ def test_a_name_that_is_no_png_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"give a name that ends in \.png"):
         save_sheet(Image.new("RGB", (4, 4)), tmp_path / "notes.txt")
     assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def plain(classes: tuple[str, ...], side: int) -> Images:
+    """Grey images, one of each class."""
+    number = len(classes)
+    pixels = torch.full((number, 1, side, side), 128, dtype=torch.uint8)
+    return Images("plain", "test", pixels, torch.arange(number), classes, (0.0,), (1.0,), False, "0" * 64, "0" * 64)
+
+
+@pytest.mark.parametrize("letter", ["ü", "ł", "ж", "λ", "…"])
+def test_letters_of_other_languages_are_no_boxes(letter: str) -> None:
+    """Pillow's own font draws a box for what it lacks, the same for each."""
+    assert bytes(load_font().getmask(letter)) != bytes(load_font().getmask("\uffff"))
+
+
+def test_without_matplotlib_there_is_pillows_font(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rkcnn.data.contact_sheet.find_spec", lambda _: None)
+    assert load_font().getlength("cat") > 0
+    monkeypatch.setattr("rkcnn.data.contact_sheet.FONT", "no/such.ttf")
+    assert load_font().getlength("cat") > 0
+
+
+def test_the_font_is_found_without_importing_matplotlib() -> None:
+    code = "import sys; from rkcnn.data.contact_sheet import load_font; load_font(); print('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_a_long_name_keeps_both_its_ends() -> None:
+    font = load_font()
+    assert fit_text("cat", font, 100) == "cat"
+    short = fit_text("n02085620-a-very-long-name-of-a-Chihuahua", font, 128)
+    assert short.startswith("n02085")
+    assert short.endswith("huahua")
+    assert "…" in short
+    assert 110 < font.getlength(short) <= 128
+
+
+@pytest.mark.parametrize(("side", "scale", "columns"), [(8, 12, 8), (28, 4, 8), (64, 2, 8), (150, 1, 7), (3000, 1, 1)])
+def test_chosen_pictures_are_enlarged_by_whole_numbers_and_stand_close(side: int, scale: int, columns: int) -> None:
+    images = plain(("a" * 60, "b" * 60), side)
+    sheet = draw_chosen(images, [(0, ("a" * 60, "as " + "b" * 60, "97 %"))] * 10, ["title", "t" * 500])
+    width = max(side * scale, 128) + 8
+    rows = -(-10 // columns)
+    assert sheet.size[0] <= max(1200, 3016), "neither a long name nor a long title widens it"
+    assert sheet.size[1] == 2 * 18 + 8 + rows * (side * scale + 3 * 18 + 8)
+    grey = np.argwhere((np.asarray(sheet) == 128).all(-1))
+    at = [(4 + column * width, 44 + row * (side * scale + 62)) for row, column in np.ndindex(rows, columns)][:10]
+    for x, y in at:
+        assert (np.asarray(sheet)[y : y + side * scale, x : x + side * scale] == 128).all()
+    assert len(grey) < 1.02 * 10 * (side * scale) ** 2
+
+
+def test_a_name_stays_beside_its_row(tmp_path: Path) -> None:
+    """Whatever its width, it doesn't reach into the pictures."""
+    sheet = np.asarray(draw_sheet(plain(("W" * 60, "Katze ü"), 28)))
+    top = 4 * 18 + 8
+    assert (sheet[top : top + 60, 216:220] == 255).all()
+    assert (sheet[top : top + 60, :216] < 255).any()

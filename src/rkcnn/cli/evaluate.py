@@ -229,19 +229,14 @@ def save_pictures(metrics: Metrics, images: Images, network: str, folder: Path) 
         notes.append("no confusion matrix drawn: matplotlib is not installed here")
     if metrics.mistakes:
         chosen = [(mistake.image, _caption(mistake, images.classes)) for mistake in metrics.mistakes[:SHOWN_MISTAKES]]
-        about = f"the {len(chosen)} worst of {metrics.wrong} mistakes: class, predicted class, its probability"
+        about = f"the {len(chosen)} worst of {metrics.wrong} mistakes: class, predicted class and its probability"
         save_sheet(draw_chosen(images, chosen, [title, about]), folder / "mistakes.png")
         paths.append(folder / "mistakes.png")
     return paths, notes
 
 
-def _caption(mistake: Mistake, classes: tuple[str, ...]) -> str:
-    true, given = (_cut(classes[label]) for label in (mistake.label, mistake.taken_for))
-    return f"{true} as {given}, {100 * mistake.probability:.0f} %"
-
-
-def _cut(name: str, most: int = 16) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+def _caption(mistake: Mistake, classes: tuple[str, ...]) -> tuple[str, ...]:
+    return classes[mistake.label], f"as {classes[mistake.taken_for]}", f"{100 * mistake.probability:.0f} %"
 
 
 def report_solvers(task: Evaluation, choices: Sequence[SolverChoice]) -> None:
