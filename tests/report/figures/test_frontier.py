@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from outcome import outcome
 from report.records import ERRORS, put_records, results_of
 from rkcnn.record.tables import TABLES
-from rkcnn.report.figures.frontier import COSTS, draw_frontier, find_frontier
-from rkcnn.report.figures.style import PALE, caption_of
+from rkcnn.report.figures.frontier import COSTS, SMALLER, draw_frontier, find_frontier
+from rkcnn.report.figures.style import PALE, caption_of, look_of
 from rkcnn.report.paper import COST_TABLES, printed_error
 from rkcnn.report.results import ResultTable
 
@@ -235,6 +235,21 @@ def test_without_room_networks_of_equal_cost_are_drawn_at_it(tmp_path: Path) -> 
     assert not brackets(axes)
     assert "side by side: equal cost" not in entries(figure)
     assert "bracket" not in caption_of(figure)
+
+
+def test_a_marker_over_another_is_smaller(tmp_path: Path) -> None:
+    """As RKCNN-I and R of equal cost and error beside a network that is hardly dearer; the others keep their size."""
+    put_records(tmp_path, {"RKCNN-I-2@k=26": (0.0040, 0.0042), "RKCNN-R-2@k=26": (0.0040, 0.0042)}, params=52_150)
+    put_records(tmp_path, {"ResNet@k=32": (0.0062, 0.0063)}, params=52_234)
+    put_records(tmp_path, {"RKCNN-R-2@k=32": (0.0034, 0.0036)}, params=78_410)
+    seen = results_of(tmp_path)
+    figure = draw_frontier(seen, "params")
+    assert figure
+    sizes = {str(line.get_gid()): line.get_markersize() for line in figure.axes[0].lines}
+    shares = {
+        row.network: sizes[f"point-{i}"] / look_of(row.family).size for i, row in enumerate(seen.rows) if row.last
+    }
+    assert shares == {"ResNet@k=32": 1, "RKCNN-I-2@k=26": 1, "RKCNN-R-2@k=26": SMALLER, "RKCNN-R-2@k=32": 1}
 
 
 def test_fast_says_so_and_smoke_has_no_figure(tmp_path: Path) -> None:

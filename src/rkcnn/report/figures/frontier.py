@@ -25,6 +25,8 @@ Cost = Literal["params", "flops", "seconds"]
 COSTS: tuple[Cost, ...] = ("params", "flops", "seconds")
 BESIDE = 9.0  # typographic points between the markers of networks of equal cost, where there is room
 LEAST_BESIDE = 2.0  # less can't be told apart: a bar is 1.2 points wide
+HIDING = 4.0  # typographic points between the middles of two markers of which one would hide the other
+SMALLER = 0.6  # times its size is that of the one on top
 SHARE = 0.4  # of the way to the nearest network of other cost; below a half, so that two groups never meet
 _WORDS = {"params": "parameters", "flops": "FLOPs an image (2 × MAC)", "seconds": "training time a run"}
 _AGAINST = {
@@ -178,9 +180,16 @@ def _to_data(axes: Axes, x: float, y: float) -> Place:
 
 
 def _draw_points(axes: Axes, points: Sequence[Point], places: Sequence[Place]) -> list[Line]:
-    """Draw each point with its bar and the paper's marker; return the lines that names should keep off."""
+    """Draw each point with its bar and the paper's marker; return the lines that names should keep off.
+
+    A marker that would hide an earlier one is smaller, so that both are seen.
+    """
+    import numpy as np
+
     lines = []
-    for point, (x, y) in zip(points, places, strict=True):
+    pixels = axes.transData.transform(np.array(places)) * 72 / axes.figure.dpi
+    for i, (point, (x, y)) in enumerate(zip(points, places, strict=True)):
+        covers = bool((np.linalg.norm(pixels[:i] - pixels[i], axis=1) < HIDING).any())
         look = look_of(point.row.family)
         shade = 1 if point.row.all_finished else PALE
         if point.error.std is not None:
@@ -194,8 +203,8 @@ def _draw_points(axes: Axes, points: Sequence[Point], places: Sequence[Place]) -
         if point.printed is not None:
             lines.append(_draw_printed(axes, point, (x, y), look))
         axes.plot(
-            x, y, look.marker, color=look.colour, markersize=look.size, markeredgecolor="white", markeredgewidth=0.8,
-            zorder=4, alpha=shade, gid=f"point-{point.at}",
+            x, y, look.marker, color=look.colour, markersize=look.size * (SMALLER if covers else 1),
+            markeredgecolor="white", markeredgewidth=0.8, zorder=4, alpha=shade, gid=f"point-{point.at}",
         )  # fmt: skip
     return lines
 
