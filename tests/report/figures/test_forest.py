@@ -174,11 +174,14 @@ def test_rows_of_one_size_all_are_on_the_axis(tmp_path: Path) -> None:
 
 
 def test_at_most_a_third_of_the_rows_leave_the_axis() -> None:
-    """Of those that stretch it more than threefold: the least that are as far."""
+    """And those alone that stretch it much, together and each by itself."""
     near = [(-0.1, 0.2)] * 4
     assert find_ends([*near, (-1.0, 1.1)]) == (-0.1, 0.2)
     assert find_ends([*near, (-1.0, 1.1), (20.0, 21.0)]) == (-0.1, 0.2), "one after the other"
-    assert find_ends([*near, (0.5, 0.7)]) == (-0.1, 0.7), "less than threefold"
+    assert find_ends([*near, (0.5, 0.6)]) == (-0.1, 0.6), "hardly more than twice as long"
+    some = [*near, *near, (-0.1, 0.21), (-0.1, 0.22)]
+    assert find_ends([*some, (-0.3, 0.49)]) == (-0.3, 0.49), "it stretches the axis of the eight, but not of the ten"
+    assert find_ends([*some, (-0.4, 0.6)]) == (-0.1, 0.22), "the ten don't stand out from each other"
     assert find_ends([*near, *[(-1.0, 1.1)] * 3]) == (-1.0, 1.1), "too many"
     assert find_ends([(-0.1, 0.2), (-1.0, 1.1)]) == (-1.0, 1.1)
     assert find_ends([(0.0, 0.0)] * 4 + [(0.0, 1.0)]) == (0.0, 1.0)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PRINTED_BELOW = 0.2  # rows: the paper's marker would hide behind ours
-STRETCH = 3.0  # rows that would make the axis so many times as long leave it, if they are few
+STRETCH = 2.5  # rows that would make the axis so many times as long leave it, if they are few
+STANDS_OUT = 1.5  # times as long the axis would be with the least of them
 MOST_BEYOND = 1 / 3  # of the rows
 MARGIN = 0.05  # of the axis, on either side of what it covers
 
@@ -156,16 +157,18 @@ def find_ends(reaches: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Return the ends of an axis that covers 0 and all rows but a few, each from its lowest to its highest value.
 
     The rows that reach farthest are left out where they would make the axis more than `STRETCH` times as long as the
-    others need, as long as they are at most `MOST_BEYOND` of all.
+    others need, if they are at most `MOST_BEYOND` of all and even the nearest of them stands out from the others.
     """
     ordered = sorted(reaches, key=lambda reach: max(-reach[0], reach[1]))
     lows, highs = zip(*ordered, strict=True)
-    ends = [(min(0.0, *lows[:kept]), max(0.0, *highs[:kept])) for kept in range(1, len(ordered) + 1)]
-    low, high = ends[-1]
-    for nearer_low, nearer_high in ends[-2 : -2 - int(MOST_BEYOND * len(ordered)) : -1]:
-        if 0 < STRETCH * (nearer_high - nearer_low) < high - low:
-            low, high = nearer_low, nearer_high
-    return low, high
+    ends = [(min(0.0, *lows[:count]), max(0.0, *highs[:count])) for count in range(1, len(ordered) + 1)]
+    lengths = [high - low for low, high in ends]
+    last = len(ends) - 1
+    for i in range(last - 1, last - 1 - int(MOST_BEYOND * len(ends)), -1):
+        stands_out = lengths[i + 1] > STANDS_OUT * lengths[i] > 0
+        if stands_out and lengths[last] > STRETCH * lengths[i]:
+            last = i
+    return ends[last]
 
 
 def _draw_row(axes: Axes, y: int, pair: Comparison, printed: float | None, number: int, digits: int) -> bool:
