@@ -39,8 +39,12 @@ def test_both_kinds_are_compared_seed_by_seed(tmp_path: Path) -> None:
     shared, each = "RKNN-rk4_38@k=32,norm=bn", "RKNN-rk4_38@k=32,norm=bn,statistics=each"
     put_records(tmp_path, {shared: (0.005, 0.006, 0.009), each: (0.004, 0.0054)}, "norms", "fast")
     put_records(tmp_path, {RKNN: (0.18,), f"{RKNN},statistics=each": (0.07,)}, "statistics", "fast")
+    ode = "ODENet-ab@k=32,norm=bn"
+    put_records(tmp_path, {ode: (0.007,), f"{ode},statistics=each": (0.006,)}, "norms", "fast")
     assert compare_kinds(tmp_path).splitlines()[2:] == [
         f"| MNIST, fast-mnist | {shared} | 2 | 0.235 | 0.550 | 0.470 | -0.080 (-0.334 to +0.174) |",
+        f"| MNIST, fast-mnist | {ode} | 1 | 0.300 | 0.700 | 0.600 | -0.100 |",
+        "| MNIST, fast-mnist | all of these | 3 | 0.257 | 0.600 | 0.513 | -0.087 (-0.144 to -0.029) |",
         f"| CIFAR-10, fast-cifar | {RKNN} | 1 | 3.50 | 18.00 | 7.00 | -11.00 |",
     ]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from statistics import fmean
+from typing import NamedTuple
 
 from rkcnn.record.tables import TABLES
 from rkcnn.report.published import TITLES, has_step, name_table
 from rkcnn.report.report import Report
 from rkcnn.report.results import ResultTable, build_result_table
-from rkcnn.report.row import Row
 from rkcnn.report.sentences import format_difference, percent
 from rkcnn.report.statistics import paired
 from rkcnn.report.tables.markdown import table_lines
@@ -35,6 +36,15 @@ def write_shared_norms(report: Report) -> str:
     return "\n".join(table_lines(heads, lines)) if lines else NOT_RUN
 
 
+class Both(NamedTuple):
+    """A run with each kind of running statistics, of the same seed and so with the same weights."""
+
+    network: str
+    training_error: float
+    shared: float
+    each: float
+
+
 def write_separate_norms(report: Report) -> str:
     """Return the table of networks that were run with both kinds of running statistics, seed by seed.
 
@@ -44,27 +54,32 @@ def write_separate_norms(report: Report) -> str:
     lines = []
     for name, preset in ((name, preset) for name in ("norms", "statistics") for preset in ("paper", "fast")):
         results = build_result_table(TABLES[name], report.records, preset)
-        rows = {row.network: row for row in results.rows if row.all_finished}
-        for network, each in rows.items():
-            shared = rows.get(network.removesuffix(EACH))
-            if network.endswith(EACH) and shared:
-                lines += _compare_kinds(results, shared, each)
-    heads = ("data, recipe", "network", "seeds", "training error", "one set for all", "one set each")
+        runs = list(_pair_kinds(results))
+        networks = dict.fromkeys(run.network for run in runs)
+        lines += [_write_line(results, name, [run for run in runs if run.network == name]) for name in networks]
+        if len(networks) > 1:
+            lines.append(_write_line(results, "all of these", runs))
+    heads = ("data, recipe", "network", "runs", "training error", "one set for all", "one set each")
     return "\n".join(table_lines((*heads, "the second minus the first"), lines)) if lines else NO_PAIRS
 
 
-def _compare_kinds(results: ResultTable, shared: Row, each: Row) -> list[tuple[str, ...]]:
-    """Return the line of a network by the seeds that both kinds were run with; none if there is no such seed."""
-    with_shared, with_each = (
-        dict(zip((result.run.seed for result in row.results), row.errors, strict=True)) for row in (shared, each)
-    )
-    seeds = sorted(with_shared.keys() & with_each.keys())
-    if not seeds:
-        return []
-    first, second = ([errors[seed] for seed in seeds] for errors in (with_shared, with_each))
-    learned = fmean(result.epochs[-1].training_error for result in each.results if result.run.seed in seeds)
-    means = (percent(error, results.decimals) for error in (learned, fmean(first), fmean(second)))
-    value, *interval = format_difference(paired(second, first), results.decimals)
+def _pair_kinds(results: ResultTable) -> Iterator[Both]:
+    rows = {row.network: row for row in results.rows if row.all_finished}
+    for network, row in rows.items():
+        shared = rows.get(network.removesuffix(EACH))
+        if not network.endswith(EACH) or shared is None:
+            continue
+        others = dict(zip((result.run.seed for result in shared.results), shared.errors, strict=True))
+        for result, error in zip(row.results, row.errors, strict=True):
+            if result.run.seed in others:
+                learned = result.epochs[-1].training_error
+                yield Both(shared.network, learned, others[result.run.seed], error)
+
+
+def _write_line(results: ResultTable, name: str, runs: Sequence[Both]) -> tuple[str, ...]:
+    """Write the line of these runs: mean errors, and the mean difference with Student's interval for pairs."""
+    _, learned, shared, each = zip(*runs, strict=True)
+    means = (percent(fmean(errors), results.decimals) for errors in (learned, shared, each))
+    value, *interval = format_difference(paired(each, shared), results.decimals)
     difference = " ".join((value, *(f"({text})" for text in interval)))
-    at = f"{TITLES[results.data]}, {results.recipe.name}"
-    return [(at, shared.network, str(len(seeds)), *means, difference)]
+    return f"{TITLES[results.data]}, {results.recipe.name}", name, str(len(runs)), *means, difference
