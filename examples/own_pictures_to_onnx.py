@@ -26,4 +26,4 @@ print(f"photos.onnx differs from the network by at most {exported.difference:.1g
 pixels = model.prepare(picture).numpy()  # uint8 (1, channels, height, width): upright, scaled to cover, cropped
 session = onnxruntime.InferenceSession("photos.onnx")
 (probabilities,) = session.run(None, {session.get_inputs()[0].name: pixels})
-print("onnxruntime:", dict(zip(model.classes, probabilities[0].round(2).tolist(), strict=True)))
+print("onnxruntime:", {name: round(float(p), 2) for name, p in zip(model.classes, probabilities[0], strict=True)})

@@ -54,6 +54,17 @@ def test_a_log_has_a_line_now_and_then(clock: list[float]) -> None:
     assert out.getvalue() == "3 of 3 pictures, 0:00 left\n"
 
 
+@pytest.mark.parametrize("out", [Terminal(), io.StringIO()])
+def test_what_shows_anything_ends_with_all(out: io.StringIO, clock: list[float]) -> None:
+    progress = CountProgress(out, "networks")
+    for done, clock[0] in ((56, 11.0), (57, 11.1)):
+        progress.show(done, 57)
+    assert out.getvalue().replace("\r", "").replace("\033[K", "\n").splitlines() == [
+        "56 of 57 networks, 0:00 left",
+        "57 of 57 networks, 0:00 left",
+    ]
+
+
 def test_short_work_and_nobody_to_read_it_say_nothing(clock: list[float]) -> None:
     out = Terminal()
     for progress in (CountProgress(out, "pictures"), CountProgress(None, "pictures")):

@@ -104,6 +104,6 @@ def test_errors_over_seeds_and_what_is_missing() -> None:
     *lines, footnote = summarise_table(states)
     assert footnote == "* the lowest error of any epoch, chosen on the test set"
     assert lines[-1].split("  ")[-1] == "2 of 4, 1 diverged"
-    assert "0.40 +- 0.14 %" in lines[-1]
+    assert "0.40 ± 0.14 %" in lines[-1]
     assert "0.35 %" in lines[-1]
     assert list(summarise_table({one: BEGUN}))[-2].split() == ["ResNet@k=32", "-", "-", "0", "of", "1"]

@@ -98,11 +98,15 @@ def test_the_settings_in_a_folder_repeat_the_run(rkcnn: Run, command: list[str],
     assert rkcnn(*again)[0] == 0
     assert only(tmp_path / "again", "weights.safetensors").read_bytes() == weights.read_bytes()
     assert "seed      4" in rkcnn(*again, "--seed", "4")[1]
-    code, _, err = rkcnn(*again, "--recipe", "mini")
-    assert (code, err) == (
-        2,
-        "rkcnn: --config given with other settings of the run; leave them out, or change them in the file\n",
-    )
+    for given, named in (
+        (("--recipe", "mini"), "--recipe"),
+        (("--skip-bad",), "--skip-bad"),
+        (("ResNet@k=4", "--lr", "0.2", "--set", "flip=off", "--split", "0.1"), "NAME, --set flip, --lr, --split"),
+        (("--data", "mnist", "--weigh-classes", "--validation", "9"), "--data, --weigh-classes, --validation"),
+    ):
+        code, _, err = rkcnn(*again, *given)
+        said = f"--config given with other settings of the run ({named}); leave them out, or change them in the file"
+        assert (code, err) == (2, f"rkcnn: {said}\n")
     assert rkcnn("train", "--config", str(weights))[0] == 2
 
 
@@ -138,7 +142,7 @@ def test_several_seeds(rkcnn: Run, command: list[str], tmp_path: Path) -> None:
     assert "seed 6  epoch 2/2" in out
     assert "error     seed 5: " in out
     errors = [json.loads(path.read_bytes())["error"] for path in tmp_path.rglob("result.json")]
-    assert f"mean of 2 seeds {50 * sum(errors):.2f} % +- {100 * abs(errors[0] - errors[1]) / 2**0.5:.2f} %" in out
+    assert f"mean of 2 seeds {50 * sum(errors):.2f} % ± {100 * abs(errors[0] - errors[1]) / 2**0.5:.2f} %" in out
 
 
 def test_a_validation_split_is_named(rkcnn: Run, command: list[str], tmp_path: Path) -> None:

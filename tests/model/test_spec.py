@@ -74,6 +74,15 @@ def test_equal_networks_have_equal_names() -> None:
     assert parse("RKCNN-R-2@k=32") != parse("RKCNN-R-2@k=32,sweeps=2")
 
 
+def test_only_a_similar_family_is_suggested() -> None:
+    for word, meant in {"Resnett": "ResNet", "RKCN": "RKCNN", "ODE": "ODENet", "Clique": "CliqueNet"}.items():
+        with pytest.raises(InputError, match=rf"did you mean {meant}\?"):
+            parse(f"{word}@k=4")
+    for word in ("nonsense", "NoNet", "x"):
+        with pytest.raises(InputError, match=rf"no family '{word}'; families are"):
+            parse(word)
+
+
 def test_a_tolerance_makes_costs_depend_on_the_data() -> None:
     for name in ("RKNet-radau3@k=32", "ODENet-abm@k=32", "RKNet-dopri5@k=4,tol=0.1", "ODENet-64"):
         assert depends_on_data(name)

@@ -79,6 +79,12 @@ def test_any_shape_and_precision(method: str, shape: tuple[int, ...], dtype: tor
     torch.testing.assert_close(found.ys[-1], y0 * torch.exp(torch.tensor(-0.5, dtype=dtype)), rtol=0.1, atol=0)
 
 
+def test_a_solution_is_printed_on_one_line() -> None:
+    found = solve(lambda t, y: -y, torch.ones(3, 40, dtype=torch.float64), [0.0, 0.5, 2.0], "rk4", steps=2)
+    said = "<Solution: 3 times from 0 to 2, values of shape (3, 40), converged, 16 evaluations in 4 steps>"
+    assert repr(found) == str(found) == said
+
+
 def test_half_precision_is_solved_in_float32() -> None:
     assert solve(lambda t, y: -y, torch.ones(2, dtype=torch.bfloat16), [0, 1]).ys.dtype == torch.float32
 

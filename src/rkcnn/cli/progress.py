@@ -75,18 +75,22 @@ class StatusLine:
 class CountProgress(StatusLine):
     """Writes "120 of 5,000 pictures, 0:40 left": five times a second to a terminal, where each line replaces the last.
 
-    In a log there is a line every 10 s. Work of less than a second, or of less than 10 s in a log, shows nothing.
+    In a log there is a line every 10 s. Work of less than a second, or of less than 10 s in a log, shows nothing; what
+    has shown anything ends with a line that all is done.
     """
 
     def __init__(self, out: TextIO | None, noun: str) -> None:
         super().__init__(out)
         self._noun = noun
+        self._begun = False
 
     def show(self, done: int, total: int) -> None:
         """Say that so many, which is at least one, are done."""
         now = time.monotonic()
-        if self._out is None or now - self._started < 1 or now - self._shown < (0.2 if self._live else 10):
+        early = now - self._started < 1 or now - self._shown < (REFRESH if self._live else 10)
+        if self._out is None or (early and not (self._begun and done == total)):
             return
+        self._begun = True
         left = clock((now - self._started) / done * (total - done))
         self._write(f"{done:,} of {total:,} {self._noun}, {left} left", now)
 

@@ -83,7 +83,7 @@ def summarise_runs(results: Sequence[Result], folders: Sequence[Path]) -> Iterat
             yield f"          last good checkpoint: {_last_checkpoint(folder)}; a lower lr may help: --lr ..."
     errors = [result.error for result in results if result.error is not None]
     if len(errors) > 1:
-        yield f"          mean of {len(errors)} seeds {percent(mean(errors))} +- {percent(stdev(errors))}"
+        yield f"          mean of {len(errors)} seeds {percent(mean(errors))} ± {percent(stdev(errors))}"
     seconds = mean(result.seconds for result in results)
     rate = mean(result.images_per_second for result in results)
     peak = max(result.peak_bytes for result in results)
@@ -190,7 +190,7 @@ def summarise_table(states: Mapping[Run, Result | str | InputError]) -> Iterator
         results = [state for state in own if isinstance(state, Result)]
         last = [result.error for result in results if result.error is not None]
         best = [result.error_best for result in results if result.finished and result.error_best is not None]
-        spread = f" +- {100 * stdev(last):.2f}" if len(last) > 1 else ""
+        spread = f" ± {100 * stdev(last):.2f}" if len(last) > 1 else ""
         counts = [f"{len(last)} of {len(own)}"]
         if diverged := len(results) - len(last):
             counts.append(f"{diverged} diverged")

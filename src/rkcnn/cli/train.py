@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -113,9 +114,13 @@ def train(
     if config is not None:
         from rkcnn.record.run import read_config
 
-        if (name, data, recipe, values, validation, own) != (None, "mnist-mini", None, {}, 0, OwnOptions()):
+        given = {"NAME": name is not None, "--data": data != "mnist-mini", "--recipe": recipe is not None}
+        given |= {_name_option(field, field in (*plain, "weigh_classes")): True for field in changes}
+        given |= {"--validation": validation != 0}
+        given |= {_name_option(each.name): getattr(own, each.name) != each.default for each in fields(OwnOptions)}
+        if others := ", ".join(option for option, is_given in given.items() if is_given):
             raise InputError(
-                "--config given with other settings of the run; leave them out, or change them in the file"
+                f"--config given with other settings of the run ({others}); leave them out, or change them in the file"
             )
         kept = read_config(config)
         name, data, chosen, validation, own = kept.network, kept.data, kept.recipe, kept.validation, kept.own
@@ -198,6 +203,11 @@ def combine_changes(changes: dict[str, str], plain: Mapping[str, float | str | N
             raise InputError(f"--{option} and --set {field}={changes[field]} given; give one of them")
         changes[field] = str(value)
     return changes
+
+
+def _name_option(field: str, plain: bool = True) -> str:
+    """Return the option that gives a field: one of its own, or --set."""
+    return f"--{field.replace('_', '-')}" if plain else f"--set {field}"
 
 
 def parse_changes(pairs: list[str]) -> dict[str, str]:

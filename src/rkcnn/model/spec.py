@@ -294,4 +294,6 @@ def _join(numbers: Numbers) -> str:
 
 
 def _unknown_family(word: str) -> str:
-    return f"no family {word!r}{did_you_mean(word, FAMILIES)}; families are {', '.join(FAMILIES)}"
+    begun = [family for family in FAMILIES if len(word) > 2 and family.lower().startswith(word.lower())]
+    hint = did_you_mean(word, begun or FAMILIES, cutoff=0.0 if begun else 0.75)  # NoNet is not a misspelt ODENet
+    return f"no family {word!r}{hint}; families are {', '.join(FAMILIES)}"

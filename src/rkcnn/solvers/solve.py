@@ -50,6 +50,12 @@ class Solution:
     evaluations: int
     steps: int
 
+    def __repr__(self) -> str:  # without the values, which would fill the screen
+        times = f"{len(self.ts):,} times from {float(self.ts[0]):g} to {float(self.ts[-1]):g}"
+        end = "converged" if self.converged else "not converged"
+        counts = f"{self.evaluations:,} evaluations in {self.steps:,} steps"
+        return f"<Solution: {times}, values of shape {tuple(self.ys.shape[1:])}, {end}, {counts}>"
+
 
 def solve(
     f: Callable[[Tensor, Tensor], Tensor],
