@@ -82,9 +82,15 @@ def test_json_says_what_the_paper_printed_and_its_misprints(rkcnn: Run) -> None:
 
 
 PRINTED = {
-    KNOWN: ["tb:cifar, RKCNN-I-2_2_2: 1.932 M params (1.964 M with 100 classes), 1.707 G FLOPs"],
-    "RKCNN-E-2@k=32": ["tb:MNIST, RKCNN-E-2: 55.50 K params, 8.65 M FLOPs", "tb:MNIST_sota, RKCNN-E-2: 0.06 M params"],
-    "RKNet-radau3@k=32": ["tb:MNIST, RK-Net (5th-order IRK): 52.94 K params"],
+    KNOWN: [
+        "paper prints   1.932 M params (1.964 M with 100 classes), 1.707 G FLOPs "
+        "(table “SVHN, CIFAR-10 and CIFAR-100”, RKCNN-I-2_2_2)\n"
+    ],
+    "RKCNN-E-2@k=32": [
+        "55.50 K params, 8.65 M FLOPs (table “MNIST”, RKCNN-E-2)",
+        "0.06 M params (table “State of the art on MNIST”, RKCNN-E-2)",
+    ],
+    "RKNet-radau3@k=32": ["52.94 K params (table “MNIST”, RK-Net (5th-order IRK))"],
     "ODENet-abm@k=32": [">19.49 M FLOPs", ">20,793,216", ">19,485,024", ">10 of f", ">13,685,760 FLOPs", "  640 FLOPs"],
     "MomentumResNet-101": [
         "misprint",

@@ -75,7 +75,13 @@ def test_equal_networks_have_equal_names() -> None:
 
 
 def test_only_a_similar_family_is_suggested() -> None:
-    for word, meant in {"Resnett": "ResNet", "RKCN": "RKCNN", "ODE": "ODENet", "Clique": "CliqueNet"}.items():
+    for word, meant in {
+        "Resnett": "ResNet",
+        "RKCM": "RKCNN",
+        "NODENet": "ODENet",
+        "ODE": "ODENet",
+        "Clique": "CliqueNet",
+    }.items():
         with pytest.raises(InputError, match=rf"did you mean {meant}\?"):
             parse(f"{word}@k=4")
     for word in ("nonsense", "NoNet", "x"):

@@ -138,9 +138,9 @@ app.command(
     group=_TABLES,
     sort_key=3,
     help="Measure the GPU memory of each network of a table.\n\n"
-    "It is the memory of a new process that runs the network on one image, beside that of Identity, the frame without "
-    "steps. After an interruption the same command continues, and skips what this version of the code has measured on "
-    "this kind of GPU.",
+    "It is the memory of a new process that runs the network on one image, beside that of Identity, the same network "
+    "without steps. After an interruption the same command continues, and skips what this version of the code has "
+    "measured on this kind of GPU.",
 )
 
 

@@ -82,6 +82,8 @@ def print_tree(tree: Component, total: dict[str, Any], paper: list[dict[str, Any
     from rich.console import Console
     from rich.tree import Tree
 
+    from rkcnn.record.tables import PAPER_TABLES
+
     console = Console()
     console = Console(width=max(console.width, WIDTH), highlight=False)
     root = Tree(f"[bold]{tree.title}[/bold]: {about}")
@@ -102,7 +104,8 @@ def print_tree(tree: Component, total: dict[str, Any], paper: list[dict[str, Any
         cells = f"{row['params']} {params} params"
         cells += f" ({row['params_100']} {params} with 100 classes)" if row["params_100"] else ""
         cells += f", {row['flops']} {flops} FLOPs" if row["flops"] else ""
-        console.print(f"paper prints   {row['table']}, {row['label']}: {cells}", soft_wrap=True)
+        table = PAPER_TABLES[row["table"]].title.partition(":")[0]
+        console.print(f"paper prints   {cells} (table “{table}”, {row['label']})", soft_wrap=True)
         for column, why in row["misprints"].items():
             console.print(f"  misprint     {COLUMNS[column]}: {why}", style="dim", soft_wrap=True)
 

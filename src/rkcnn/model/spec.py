@@ -294,6 +294,6 @@ def _join(numbers: Numbers) -> str:
 
 
 def _unknown_family(word: str) -> str:
-    begun = [family for family in FAMILIES if len(word) > 2 and family.lower().startswith(word.lower())]
-    hint = did_you_mean(word, begun or FAMILIES, cutoff=0.0 if begun else 0.75)  # NoNet is not a misspelt ODENet
+    alike = [family for family in FAMILIES if family[0].lower() == word[:1].lower()]
+    hint = did_you_mean(word, alike, cutoff=0.6) or did_you_mean(word, FAMILIES, cutoff=0.75)  # NoNet is not ODENet
     return f"no family {word!r}{hint}; families are {', '.join(FAMILIES)}"

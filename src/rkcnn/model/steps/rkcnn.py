@@ -137,4 +137,4 @@ def draw_stages(
             e[i] = f"e{i + 1}{'′' * sweep}"
             diagram.add(f"stage {i + 1}", dict.fromkeys(lanes, ""), e[i])
         diagram.phase("Phase II" + (f", sweep {sweep + 1}" if sweeps != 1 else ""), s)
-    diagram.add("{ }" if concatenates else "+", dict.fromkeys(["y", *e], ""), "y'")
+    diagram.add("concatenate" if concatenates else "+", dict.fromkeys(["y", *e], ""), "y'")
