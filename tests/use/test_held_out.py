@@ -72,7 +72,8 @@ def test_no_image_of_the_training_is_tested_after_a_folder_has_changed(
         add_photos(photos, range(80, 120))
         (photos / "a" / "0.png").unlink()
         with pytest.raises(
-            InputError, match=r"is no longer what the run was tested with; .* if its files have changed"
+            InputError,
+            match=r"is no longer what the run was tested with, because its files have changed .*; give `data=folder:",
         ):
             evaluate(result)
         images = load_other_images(load(result.folder), data)

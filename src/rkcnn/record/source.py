@@ -72,7 +72,7 @@ _ONE_TIME = "65635eb177adca2a"  # fused f of ODE networks takes one time, and ro
 _FEWER_FILES = "8c96edf8559c4cfd"  # commit 5f0a09a: names and files of solvers and fused kernels
 _EACH = "e7c8cb93b6b03908"  # batch norms in f may have statistics for each evaluation; rounding is set in one place
 _ONE_PRECISION = "e98cf3f5c8a74928"  # runs that train together have one precision, also while others compute
-_BACKENDS = "0c28c340846fa8d0"  # what a run sets in torch holds until the last of several threads has left
+_BACKENDS = "879d9a8d56a31d19"  # what a run sets in torch holds until the last of several threads has left
 _RECENT = (
     *(_TIME_APART, _MENDED, _CHANNELS_LAST, _REGISTERED_METHODS, _USUAL_TORCH),
     *(_HALF_PRECISION, _NO_AUTOCAST, _ODE_KERNELS, _ONE_TIME, _FEWER_FILES, _EACH, _ONE_PRECISION, _BACKENDS),

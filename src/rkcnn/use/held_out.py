@@ -56,8 +56,8 @@ def load_tested_images(
             break
     else:
         raise InputError(
-            f"{name} is no longer what the run was tested with; give the `size=...` and `skip_bad=...` of its training "
-            f"or, if its files have changed, `data={name}`, to test with those of its images that were not trained on"
+            f"{name} is no longer what the run was tested with, because its files have changed or are read otherwise "
+            f"than in training; give `data={name}` to test with those of its images that were not trained on"
         )
     return images
 
