@@ -196,10 +196,10 @@ _STATISTICS = tuple(
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        _paper("mnist", "the paper's table on MNIST: every step between the same layers", "tb:MNIST"),
-        _paper("cifar10", "the paper's table on CIFAR-10: every step between the same layers", "tb:cifar"),
-        _paper("cifar100", "the paper's table on CIFAR-100: every step between the same layers", "tb:cifar"),
-        _paper("svhn", "the paper's table on SVHN: every step between the same layers", "tb:cifar"),
+        _paper("mnist", "the paper's table on MNIST: each step in the same network", "tb:MNIST"),
+        _paper("cifar10", "the paper's table on CIFAR-10: each step in the same network", "tb:cifar"),
+        _paper("cifar100", "the paper's table on CIFAR-100: each step in the same network", "tb:cifar"),
+        _paper("svhn", "the paper's table on SVHN: each step in the same network", "tb:cifar"),
         _paper("sota-mnist", "the paper's comparison with published networks on MNIST", "tb:MNIST_sota"),
         _paper("sota-cifar10", "the paper's comparison with published networks on CIFAR-10", "tb:cifar_sota"),
         _paper("sota-cifar100", "the paper's comparison with published networks on CIFAR-100", "tb:cifar_sota"),
