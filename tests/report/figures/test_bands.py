@@ -11,6 +11,7 @@ import pytest
 
 from outcome import outcome
 from report.records import ERRORS, put_records, results_of
+from rkcnn.record.tables import TABLES
 from rkcnn.report.figures.bands import HIGHEST, LEGEND, draw_bands
 from rkcnn.report.figures.style import caption_of
 
@@ -129,3 +130,15 @@ def test_the_caption_of_three_epochs_speaks_of_no_zoom_and_no_band(tmp_path: Pat
     figure = draw_bands(replace(seen, rows=tuple(rows)))
     assert figure
     assert caption_of(figure) == "Error by epoch. The networks of other families are in grey."
+
+
+def test_long_names_do_not_make_the_panels_narrower(tmp_path: Path) -> None:
+    specs = [spec for spec in TABLES["norms"].specs if spec.startswith(("RKNN", "RKNet-rk4", "ODENet-ab", "RKCNN-R"))]
+    put_records(tmp_path, dict.fromkeys(specs, (0.004, 0.005)), "norms", "fast")
+    figure = draw_bands(results_of(tmp_path, "norms", "fast"))
+    assert figure
+    for _ in range(2):  # another drawing changes nothing, and warns of nothing
+        figure.draw_without_rendering()
+        assert all(panel.get_position().width > 0.22 for panel in figure.axes), (
+            "a third of the figure, but for the labels"
+        )

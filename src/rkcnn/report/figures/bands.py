@@ -26,8 +26,9 @@ HIGHEST = 30  # times the lowest error: the first epochs may leave the panel, so
 ZOOM = 0.2  # the share of the epochs that the lower panels show
 FEWEST_EPOCHS = 10  # with fewer the whole course can be read without a zoom
 LEGEND = 0.12  # of the height of the curves, for each name in a legend
+LONG_NAME = 32  # characters; longer names are written smaller
 _GREY: dict[str, Any] = {"color": GREY, "alpha": 0.35, "linewidth": 0.6}
-_LINES = ("-", "--", ":", "-.")
+_LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (6, 1.5, 1, 1.5, 1, 1.5)))
 
 
 class ErrorCurve(NamedTuple):
@@ -79,7 +80,11 @@ def draw_bands(results: ResultTable) -> Figure | None:
             panel.set_gid(f"panel-{numbers[family]}" + "-zoom" * (panel in zooms))
             panel.tick_params(labelleft=column == 0)
             _draw_courses(panel, family, courses)
-        for text in wholes[-1].legend(fontsize=8, loc="upper right", framealpha=0.75, edgecolor="none").get_texts():
+        longest = max(len(course.row.label) for course in courses if course.row.family == family)
+        size = 8 if longest <= LONG_NAME else 6.5
+        legend = wholes[-1].legend(fontsize=size, loc="upper right", framealpha=0.75, edgecolor="none")
+        legend.set_in_layout(False)  # else the layout would make the panels narrower, to hold it beside them
+        for text in legend.get_texts():
             text.set_parse_math(False)
     _scale(wholes[0], courses, max(Counter(course.row.family for course in courses).values()))
     if zoomed:
