@@ -1,20 +1,25 @@
 """How much of a network's error comes from one set of running statistics for several evaluations of f.
 
-    python benchmarks/norms_of_evaluations.py RUN [--batches 40] [--test 10000] [--device auto]
+    python benchmarks/norms_of_evaluations.py RUN [--batches 40] [--test 10000] [--device auto] [--record]
 
 RUN is a finished run of RKNN, RK-Net or ODE-Net with a fixed number of evaluations and batch norm in f. While it
 trains, each evaluation of f normalises by the statistics of its own batch; in evaluation all share one running average.
 The same weights are measured with four kinds of statistics: the running averages of the run; averages taken anew over
 batches as the recipe trains on them, shared as before; the same with a set for each evaluation; and those of each batch
 of 250 test images itself. A run of the same network with statistics=each has, with the same seed, the same weights.
+
+--record also writes norm-statistics.json into RUN. A copy of it beside the result.json in results/ is shown by the
+published pages.
 """
 
 from __future__ import annotations
 
 import argparse
+import platform
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -23,13 +28,17 @@ import rkcnn
 from rkcnn.data.augmentation import Augmentation
 from rkcnn.data.batches import Batches
 from rkcnn.data.images import Images
+from rkcnn.disk import write_atomically
 from rkcnn.error import InputError
 from rkcnn.evaluation.binomial import wilson
 from rkcnn.fit.recipe import Recipe
 from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.create import create_model
 from rkcnn.model.spec import parse
+from rkcnn.record.norm_statistics import NormStatistics
+from rkcnn.record.source import current_source
 from rkcnn.run.device import pick_device
+from rkcnn.run_folder import NORM_STATISTICS
 from rkcnn.use.load import Classifier
 
 BATCH = 250
@@ -41,6 +50,7 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=40, help="of training images that statistics are taken from")
     parser.add_argument("--test", type=int, default=10_000, help="test images that errors are measured on")
     parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:N, or auto: a GPU if there is one")
+    parser.add_argument("--record", action="store_true", help="write norm-statistics.json into RUN")
     given = parser.parse_args()
     try:
         device = pick_device(given.device)
@@ -58,17 +68,27 @@ def main() -> None:
     pixels, labels = model.normalise(test.pixels[: given.test]), test.labels[: given.test]
     print(f"{model.name}, training error {100 * model.result.epochs[-1].training_error:.2f} %, {len(labels):,} images")
     separated = take_anew(separated, taught)
-    ways: dict[str, Callable[[], nn.Module]] = {
-        "running averages of the run": lambda: model.network,
-        "taken anew, shared": lambda: take_anew(shared, taught),
-        "taken anew, one set for each evaluation": lambda: separated,
-        "those of each batch of test images": lambda: set_norms(deepcopy(model.network), True),
+    ways: dict[str, tuple[str, Callable[[], nn.Module]]] = {
+        "of the run": ("running averages of the run", lambda: model.network),
+        "shared": ("taken anew, shared", lambda: take_anew(shared, taught)),
+        "each": ("taken anew, one set for each evaluation", lambda: separated),
+        "of the batch": ("those of each batch of test images", lambda: set_norms(deepcopy(model.network), True)),
     }
-    for way, make in ways.items():
-        wrong = int((predict(make(), pixels, device) != labels).sum())
+    counts = {}
+    for kind, (way, make) in ways.items():
+        wrong = counts[kind] = int((predict(make(), pixels, device) != labels).sum())
         low, high = wilson(wrong, len(labels))
         print(f"{way}: {100 * wrong / len(labels):.2f} % ({100 * low:.2f} to {100 * high:.2f})", flush=True)
-    show_variances(separated)
+    variances = find_variances(separated)
+    print("running variance of each evaluation over the mean of all evaluations, median over channels")
+    for name, ratios in variances.items():
+        print(f"  {name}: {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
+    if given.record:
+        versions = {"rkcnn": rkcnn.__version__, "torch": torch.__version__, "python": platform.python_version()}
+        where = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+        source = current_source(network=run.network)
+        found = NormStatistics(run, len(labels), len(taught), counts, variances, where, versions, **vars(source))
+        write_atomically(Path(given.run, NORM_STATISTICS), found.to_json())
 
 
 def draw_batches(training: Images, recipe: Recipe, number: int, device: torch.device) -> list[Tensor]:
@@ -91,14 +111,14 @@ def rebuild(model: Classifier, statistics: str) -> nn.Module:
     return network
 
 
-def show_variances(network: nn.Module) -> None:
-    """Print how the variance that each norm of f divides by differs from evaluation to evaluation."""
-    print("running variance of each evaluation over the mean of all evaluations, median over channels")
+def find_variances(network: nn.Module) -> dict[str, list[float]]:
+    """Return how the variance that each norm of f divides by differs from evaluation to evaluation."""
+    found = {}
     for name, norm in network.named_modules():
         if isinstance(norm, BatchNorm) and norm.separated:
             variance = norm.get_buffer("running_var")
-            ratios = (variance / variance.mean(0)).median(1).values
-            print(f"  {name}: {', '.join(f'{float(ratio):.2f}' for ratio in ratios)}")
+            found[name] = [round(ratio, 4) for ratio in (variance / variance.mean(0)).median(1).values.tolist()]
+    return found
 
 
 def set_norms(network: nn.Module, training: bool) -> nn.Module:

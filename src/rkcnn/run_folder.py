@@ -16,6 +16,7 @@ CONFIG = "config.json"
 CURVES = "curves"  # the stem of curves.svg and curves.png
 LOCK = ".lock"
 MEMORY = "memory.json"  # lies one level above the recipes: a network's memory does not depend on how it is trained
+NORM_STATISTICS = "norm-statistics.json"  # what benchmarks/norms_of_evaluations.py measured of the run
 HUB_WEIGHTS, HUB_CONFIG, MODEL_CARD = "model.safetensors", "config.json", "README.md"  # in a folder of Hugging Face
 _CHECKPOINT = "checkpoint-"
 _WRITTEN = (RESULT, WEIGHTS, PREDICTIONS, LABELS, METRICS, CONFIG)

@@ -17,6 +17,7 @@ from rkcnn.evaluation.binomial import sampling_error
 from rkcnn.model.spec import depends_on_data
 from rkcnn.page_writer import run_writer
 from rkcnn.record.memory import read_memories
+from rkcnn.record.norm_statistics import find_norm_statistics
 from rkcnn.report.costs import find_footprint, shorten
 from rkcnn.report.figures.frontier import find_frontier
 from rkcnn.report.figures.style import render
@@ -263,7 +264,7 @@ def write_pages(docs: str, folder: str) -> Iterator[str]:
             check_markers(page, markers(part))
     records, unreadable = read_records(Path(folder))
     memories, unread = read_memories(Path(folder))
-    yield from map(str, (*unreadable, *unread))
+    yield from map(str, (*unreadable, *unread, *find_norm_statistics(records)[1]))
     report = report_published(records, memories)
     for path, figure in draw_pictures(report).items():
         write_atomically(Path(docs, path.name), render(figure, "svg"))

@@ -158,12 +158,16 @@ def say_shared_norms(results: ResultTable) -> str:
     shared = [row for row in results.rows if row.all_finished and row.evaluations_of_a_norm > 1]
     if not shared or results.preset == "smoke":
         return ""
-    named = [
-        f"{row.label} ({row.evaluations_of_a_norm} evaluations; training error "
-        f"{percent(row.training_error, results.decimals)} %, {results.held_out} error "
-        f"{percent(fmean(row.errors), results.decimals)} %)"
-        for row in shared
-    ]
+    digits = results.decimals
+    named = []
+    for row in shared:
+        learned, tested = percent(row.training_error, digits), percent(fmean(row.errors), digits)
+        measured = [found.error("each") for found in row.norm_statistics]
+        other = f", and {percent(fmean(measured), digits)} % with the same weights and a set each" if measured else ""
+        named.append(
+            f"{row.label} ({row.evaluations_of_a_norm} evaluations; training error {learned} %, {results.held_out} "
+            f"error {tested} %{other})"
+        )
     return (
         "batch norm in f, the small network that is evaluated several times in a period, has one set of running "
         f"statistics for all evaluations in {join(named)}"

@@ -10,6 +10,7 @@ from statistics import fmean
 from rkcnn.error import InputError
 from rkcnn.model.spec import norms_of, spec_of
 from rkcnn.record.memory import Memory
+from rkcnn.record.norm_statistics import NormStatistics, find_norm_statistics
 from rkcnn.record.result import Result
 from rkcnn.report.paper import PrintedError
 from rkcnn.report.statistics import Sample
@@ -95,6 +96,11 @@ class Row:
         if spec.adjoint or (spec.solver in TABLEAUS and TABLEAUS[spec.solver].kind != "explicit"):
             return 1
         return max(1, round((self.results[0].evaluations or 0) / spec.periods))
+
+    @property
+    def norm_statistics(self) -> list[NormStatistics]:
+        """What was measured of the runs with other running statistics of their norms."""
+        return find_norm_statistics(zip(self.folders, self.results, strict=False))[0]
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -29,11 +29,12 @@ def write_shared_norms(report: Report) -> str:
         digits = part.results.decimals
         for row in sorted(rows, key=lambda row: row.evaluations_of_a_norm, reverse=True):
             learned, tested = row.training_error, fmean(row.errors)
-            errors = (learned, tested, tested - learned)
-            numbers = (percent(error, digits) for error in errors)
+            numbers = [percent(error, digits) for error in (learned, tested, tested - learned)]
+            measured = [found.error("each") for found in row.norm_statistics]
+            numbers.append(percent(fmean(measured), digits) if measured else "-")
             lines.append((name_table(part), row.label, str(row.evaluations_of_a_norm), *numbers))
     heads = ("data, recipe", "network", "evaluations that share a norm", "training error", "test error", "difference")
-    return "\n".join(table_lines(heads, lines)) if lines else NOT_RUN
+    return "\n".join(table_lines((*heads, "test error, a set each"), lines)) if lines else NOT_RUN
 
 
 class Both(NamedTuple):
