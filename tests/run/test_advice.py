@@ -63,3 +63,26 @@ def test_chance_is_said_after(errors: tuple[float, ...], changes: dict[str, Any]
         says in said[0] and said[0].startswith("this is about chance: always giving the same class")
     )
     assert advise_after(replace(made, run=replace(made.run, recipe=RECIPES["smoke"]))) == []
+
+
+@pytest.mark.parametrize(
+    ("network", "error", "other"),
+    [
+        ("RKNet-rk4_38@k=8_8_8", 0.2, "RKNet-rk4_38@k=8_8_8,statistics=each"),
+        ("ODENet-ab@k=8,norm=bn", 0.2, "ODENet-ab@k=8,norm=bn,statistics=each"),
+        ("RKNet-rk4_38@k=8_8_8", 0.09, None),  # 1.5 times the training error, and less than two points more
+        ("RKNet-rk4_38@k=8_8_8,statistics=each", 0.2, None),
+        ("RKNet-rk4_38@k=8", 0.2, None),  # group norm in f
+        ("RKNet-radau3@k=8_8_8", 0.2, None),
+        ("RKNet-dopri5@k=8_8_8,tol=0.1", 0.2, None),  # it can't have a set for each
+        ("ResNet@k=8_8_8", 0.2, None),
+        ("Mine@k=8", 0.2, None),
+    ],
+)
+def test_shared_statistics_are_named_where_the_gap_is_wide(network: str, error: float, other: str | None) -> None:
+    made = outcome((0.5, error))
+    made = replace(made, run=replace(made.run, network=network))
+    made = replace(made, epochs=tuple(replace(epoch, training_error=0.05) for epoch in made.epochs))
+    said = advise_after(made)
+    gap = "the evaluations of f share a batch norm's running statistics, which can widen such a gap"
+    assert said == ([f"the training error is 5.00 %; {gap}: {other} has a set for each"] if other else [])

@@ -66,6 +66,16 @@ class ModelSpec:
         return self._traits.solver
 
     @property
+    def shares_statistics(self) -> bool:
+        """Whether several evaluations of f share a batch norm's running statistics.
+
+        Implicit and adjoint solves don't: they take them once, at the solution.
+        """
+        if self.solver is None or self._evaluates_once or self.statistics == "each" or norms_of(self)[1] != "bn":
+            return False
+        return not self.adjoint and (self.solver not in TABLEAUS or TABLEAUS[self.solver].kind == "explicit")
+
+    @property
     def _traits(self) -> Variant:
         return FAMILIES[self.family].variants[self.variant]
 

@@ -8,13 +8,12 @@ from pathlib import Path
 from statistics import fmean
 
 from rkcnn.error import InputError
-from rkcnn.model.spec import norms_of, spec_of
+from rkcnn.model.spec import spec_of
 from rkcnn.record.memory import Memory
 from rkcnn.record.norm_statistics import NormStatistics, find_norm_statistics
 from rkcnn.record.result import Result
 from rkcnn.report.paper import PrintedError
 from rkcnn.report.statistics import Sample
-from rkcnn.solvers.methods import TABLEAUS
 
 CORRECTED = "corrected by hand"  # in notes about the record itself, which has no bearing on its errors
 
@@ -84,16 +83,13 @@ class Row:
     def evaluations_of_a_norm(self) -> int:
         """For how many evaluations of f a batch norm in f has one set of running statistics, on average over periods.
 
-        That is 1 for networks without such an f or with group norm in it, which has none, for implicit and adjoint
-        solves, which take statistics once, at the solution, and for networks that this process doesn't know.
+        That is 1 for networks that share none (`ModelSpec.shares_statistics`), or that this process doesn't know.
         """
         try:
             spec = spec_of(self.results[0].run.network) if self.results else None
         except InputError:
             return 1
-        if spec is None or spec.solver is None or spec.statistics == "each" or norms_of(spec)[1] != "bn":
-            return 1
-        if spec.adjoint or (spec.solver in TABLEAUS and TABLEAUS[spec.solver].kind != "explicit"):
+        if spec is None or not spec.shares_statistics:
             return 1
         return max(1, round((self.results[0].evaluations or 0) / spec.periods))
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rkcnn.data.sets import SETS
+from rkcnn.error import InputError
+from rkcnn.model.spec import spec_of
 
 if TYPE_CHECKING:
     from rkcnn.data.images import Images
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
 FEWEST_STEPS = 300  # of a run that can be expected to learn something
 NEAR_CHANCE = 0.9  # an error of more than this share of the constant error is about chance
 LEARNED = 0.5  # a training error of at most this share of the constant error shows that the images are learned
+FAR_ABOVE = (1.5, 0.02)  # a held-out error of so many training errors and so much more can have its cause in norms
 
 
 def constant_error(training: Images, test: Images) -> float:
@@ -45,9 +49,32 @@ def advise_labels(training: Images) -> list[str]:
 
 
 def advise_after(result: Result) -> list[str]:
-    """Return that a finished run has learned nothing, and what to change; nothing of runs that are cut short."""
+    """Return what may be wrong with a finished run, and what to change; nothing of runs that are cut short."""
+    if result.error is None or result.run.recipe.max_steps_per_epoch:
+        return []
+    return [*_advise_statistics(result), *_advise_chance(result)]
+
+
+def _advise_statistics(result: Result) -> list[str]:
+    """Return what can widen the gap between training and held-out error where evaluations of f share statistics."""
+    learned, (times, more) = result.epochs[-1].training_error, FAR_ABOVE
+    try:
+        spec = spec_of(result.run.network)
+        if spec is None or not spec.shares_statistics or (result.error or 0) < times * learned + more:
+            return []
+        other = replace(spec, statistics="each")
+    except InputError:  # of a family that this process doesn't know, or where the data decide on the evaluations
+        return []
+    return [
+        f"the training error is {100 * learned:.2f} %; the evaluations of f share a batch norm's running statistics, "
+        f"which can widen such a gap: {other} has a set for each"
+    ]
+
+
+def _advise_chance(result: Result) -> list[str]:
+    """Return that a run has learned nothing, and what may help."""
     recipe, chance = result.run.recipe, result.data.get("constant_error")
-    if result.error is None or not chance or recipe.max_steps_per_epoch or result.error < NEAR_CHANCE * chance:
+    if result.error is None or not chance or result.error < NEAR_CHANCE * chance:
         return []
     about = f"this is about chance: always giving the same class errs in {100 * chance:.2f} %"
     steps = sum(epoch.images for epoch in result.epochs) // recipe.batch

@@ -16,7 +16,7 @@ from rkcnn.error import InputError
 from rkcnn.record.result import read_result
 from rkcnn.use.load import load
 from rkcnn.use.pretrained import ship as module
-from rkcnn.use.pretrained.ship import HERE, main, round_weights, ship
+from rkcnn.use.pretrained.ship import HERE, main, most_changed, round_weights, ship
 from rkcnn.use.train import train
 
 
@@ -66,6 +66,12 @@ def test_rounding_that_changes_the_error_is_not_kept(
     assert all(
         torch.equal(value, load_file(run / "weights.safetensors")[name]) for name, value in load_file(kept.path).items()
     )
+
+
+def test_a_tenth_of_the_standard_error_is_no_change_of_the_error() -> None:
+    assert most_changed(2000, 10_000) == pytest.approx(4.0)  # sqrt(10,000 x 0.2 x 0.8) = 40
+    assert most_changed(38, 10_000) == 1.0
+    assert most_changed(0, 500) == 1.0
 
 
 def test_the_finer_half_is_chosen(run: Path) -> None:

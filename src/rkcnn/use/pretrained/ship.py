@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from math import sqrt
 from pathlib import Path
 
 import torch
@@ -35,7 +36,7 @@ from rkcnn.use.pretrained.catalogue import SUFFIX, Pretrained, Storage
 HERE = Path(__file__).parent
 FIRST = 500  # test images, in their order, that the test suite asks about
 HALVES = {"fp16": torch.float16, "bf16": torch.bfloat16}
-CHANGED = 1e-4  # of all answers: the most by which the number of wrong ones may differ for rounded weights to be kept
+CHANGED = 0.1  # standard errors of the number of wrong answers, by which it may differ for rounded weights to be kept
 RECORDED = {"fp32": 3e-4, "tf32": 3e-3, "bf16": 3e-3}  # by which an error may differ from that in the record
 
 
@@ -43,8 +44,9 @@ def ship(run: Path, folder: Path = HERE, device: str = "auto") -> Pretrained:
     """Write the weights of a finished run to NETWORK.SET.safetensors, tested and with their record, and return them.
 
     The weights of convolutions and linear layers are stored in the half precision that changes the logits least, unless
-    the number of wrong answers on the whole test set then differs by more than CHANGED of the images. All other
-    numbers stay in float32. Raises InputError if the run is not one to ship, or if its test images aren't here.
+    the number of wrong answers on the whole test set then differs by more than CHANGED standard errors, and by more
+    than one. All other numbers stay in float32. Raises InputError if the run is not one to ship, or if its test images
+    aren't here.
     """
     file, result = find_weights(run)
     if result is None:
@@ -96,9 +98,17 @@ def choose_storage(
     kind = min(differences, key=differences.__getitem__)
     found = compute_logits(with_weights(classifier, rounded[kind]), images, device)
     before, wrong = count_mistakes(logits, images), count_mistakes(found, images)
-    if abs(wrong - before) > CHANGED * len(images):
+    if abs(wrong - before) > most_changed(before, len(images)):
         return describe_storage("fp32", images, logits, before, 0.0), tensors
     return describe_storage(kind, images, found, before, differences[kind]), rounded[kind]
+
+
+def most_changed(wrong: int, images: int) -> float:
+    """Return by how much a number of wrong answers may differ: CHANGED of sqrt(n p (1 - p)) with p = wrong/n, or one.
+
+    That standard error is how much the number would vary if the test images were drawn anew.
+    """
+    return max(1.0, CHANGED * sqrt(wrong * (1 - wrong / images)))
 
 
 def describe_storage(kind: str, images: Images, logits: Tensor, before: int, difference: float) -> Storage:
