@@ -7,9 +7,15 @@ from pathlib import Path
 from norm_records import measured
 from report.records import put_records
 from rkcnn.record.result import read_result
-from rkcnn.report.published import report_published
+from rkcnn.report.published import report_published, write_readme_part
 from rkcnn.report.results import read_records
-from rkcnn.report.shared_norms import NO_PAIRS, NOT_RUN, write_separate_norms, write_shared_norms
+from rkcnn.report.shared_norms import (
+    NO_PAIRS,
+    NOT_RUN,
+    write_measured_norms,
+    write_separate_norms,
+    write_shared_norms,
+)
 
 RKNN, RESNET = "RKNN-rk4_38@k=120_120_120", "ResNet@k=120_120_120"
 
@@ -55,3 +61,27 @@ def test_both_kinds_are_compared_seed_by_seed(tmp_path: Path) -> None:
 def test_one_kind_alone_is_compared_with_nothing(tmp_path: Path) -> None:
     put_records(tmp_path, {RKNN: (0.18,), "ResNet@k=120_120_120": (0.07,)}, "cifar10", "fast")
     assert compare_kinds(tmp_path) == NO_PAIRS
+
+
+def test_the_same_weights_are_set_beside_others_of_the_table(tmp_path: Path) -> None:
+    small = {RKNN: (0.16, 0.20), RESNET: (0.06, 0.08), "RKCNN-I-2_2_2@k=78_78_80": (0.05,)}
+    folders = put_records(tmp_path, small, "cifar10", "fast", evaluations=12, params=800_000)
+    put_records(tmp_path, {"RKCNN-I-2_2_2@k=120": (0.04,)}, "cifar10", "fast", evaluations=12, params=1_900_000)
+    for folder, each in zip(folders[:2], (61, 65), strict=True):
+        record = measured(read_result(folder / "result.json").run, each=each)
+        (folder / "norm-statistics.json").write_bytes(record.to_json())
+    report = report_published(read_records(tmp_path)[0])
+    assert write_measured_norms(report).splitlines()[2:] == [
+        "| CIFAR-10, fast-cifar | RKNN (4th-order ERK): 18.00 % (800.00 K, 2 runs) | RKNN (4th-order ERK): 6.30 % "
+        "(800.00 K, 2 runs) | -0.70 (-11.60 to +10.20); pre-act ResNet: 7.00 % (800.00 K, 2 runs) | +1.30 "
+        "(no interval); RKCNN-I-2_2_2 k=78_78_80: 5.00 % (800.00 K, 1 run) |",
+    ]
+
+
+def test_a_readme_cell_has_both_errors(tmp_path: Path) -> None:
+    folders = put_records(tmp_path, {RKNN: (0.16, 0.20), RESNET: (0.06,)}, "cifar10", "fast", evaluations=12)
+    (folders[0] / "norm-statistics.json").write_bytes(
+        measured(read_result(folders[0] / "result.json").run, each=61).to_json()
+    )
+    text = write_readme_part(report_published(read_records(tmp_path)[0]))
+    assert "| 18.00 ± 2.83 (n = 2); 6.10 with a set each |" in text

@@ -31,7 +31,7 @@ from rkcnn.report.report import Report, TableReport
 from rkcnn.report.results import read_records
 from rkcnn.report.row import Row
 from rkcnn.report.sentences import join, percent, signed
-from rkcnn.report.shared_norms import write_separate_norms, write_shared_norms
+from rkcnn.report.shared_norms import write_measured_norms, write_separate_norms, write_shared_norms
 from rkcnn.report.similar_size import say_sizes, write_size
 from rkcnn.report.statistics import pool_deviations
 from rkcnn.report.tables.markdown import table_lines
@@ -238,6 +238,7 @@ WRITERS: dict[str, dict[str, Callable[[Report], str]]] = {
         "cost": write_cost,
         "apart": write_apart,
         "separate": write_separate_norms,
+        "measured": write_measured_norms,
         "implicit": write_implicit,
         "noise": write_noise,
         "memory": write_memory,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from rkcnn.escape import escape_markdown
@@ -213,7 +214,9 @@ def _write_errors(results: ResultTable, row: Row | None) -> Iterator[str]:
     else:
         lost = f", {len(row.diverged)} diverged" if row.diverged else ""
         number = f" (n = {row.last.n}{lost})" if row.last.n != seeds or lost else ""
-        yield write_sample(row.last, digits).replace("±", " ± ") + number
+        measured = [found.error("each") for found in row.norm_statistics]
+        other = f"; {percent(fmean(measured), digits)} with a set each" if measured else ""
+        yield write_sample(row.last, digits).replace("±", " ± ") + number + other
     if results.way == "paper":
         yield percent(row.best.mean, digits) if row and row.best and row.all_finished else "-"
         yield percent(row.printed_mean, digits) if row and row.printed_mean is not None else "-"

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import NamedTuple
 
 from rkcnn.record.tables import TABLES
-from rkcnn.report.published import TITLES, has_step, name_table
+from rkcnn.report.pairs import say_row, subtract
+from rkcnn.report.published import SHOWN, TITLES, has_step, name_table
 from rkcnn.report.report import Report
 from rkcnn.report.results import ResultTable, build_result_table
+from rkcnn.report.row import Row
 from rkcnn.report.sentences import format_difference, percent
+from rkcnn.report.similar_size import find_nearest
 from rkcnn.report.statistics import paired
 from rkcnn.report.tables.markdown import table_lines
 
 NOT_RUN = "No network that shares a batch norm between evaluations is run yet."
+NONE_MEASURED = "Of no run it is measured yet what it errs with a set for each evaluation."
 NO_PAIRS = "No network was run with both kinds of running statistics yet."
 EACH = ",statistics=each"
 
@@ -35,6 +40,34 @@ def write_shared_norms(report: Report) -> str:
             lines.append((name_table(part), row.label, str(row.evaluations_of_a_norm), *numbers))
     heads = ("data, recipe", "network", "evaluations that share a norm", "training error", "test error", "difference")
     return "\n".join(table_lines((*heads, "test error, a set each"), lines)) if lines else NOT_RUN
+
+
+def write_measured_norms(report: Report) -> str:
+    """Return the table of what runs with shared statistics err with a set each, beside ResNet and RKCNN.
+
+    RKCNN is the one with the most similar number of parameters.
+    """
+    lines = []
+    for part in report.tables:
+        finished = [row for row in part.results.rows if row.all_finished]
+        for row in finished:
+            other = with_a_set_each(row)
+            if other is None:
+                continue
+            ours = [rival for rival in finished if rival.family.startswith("RKCNN")]
+            residual = next((rival for rival in finished if rival.network in SHOWN["ResNet"]), None)
+            rivals = (residual, find_nearest(row, ours))
+            gaps = (f"{subtract(part, other, rival)}; {say_row(part, rival)}" if rival else "-" for rival in rivals)
+            lines.append((name_table(part), say_row(part, row), say_row(part, other), *gaps))
+    heads = ("data, recipe", "as it was run", "the same weights, a set each", "that minus ResNet")
+    return "\n".join(table_lines((*heads, "that minus the RKCNN of similar size"), lines)) if lines else NONE_MEASURED
+
+
+def with_a_set_each(row: Row) -> Row | None:
+    """Return the row with the last epoch's errors that were measured with a set each; None if none was measured."""
+    measured = {found.run: found.error("each") for found in row.norm_statistics}
+    results = [replace(result, error=measured[result.run]) for result in row.results if result.run in measured]
+    return replace(row, results=tuple(results)) if results else None
 
 
 class Both(NamedTuple):

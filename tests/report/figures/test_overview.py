@@ -10,8 +10,10 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from norm_records import measured
 from report.records import ERRORS, put_records, results_of
-from rkcnn.report.figures.overview import Panel, draw_overview
+from rkcnn.record.result import read_result
+from rkcnn.report.figures.overview import EACH, Panel, draw_overview
 
 NAMES = {"ResNet": "ResNet@k=32", "RKCNN-E": "RKCNN-E-2@k=32", "RKCNN-I": "RKCNN-I-2@k=32", "RKCNN-R": "RKCNN-R-2@k=32"}
 
@@ -86,3 +88,14 @@ def test_too_few_networks_are_not_drawn(tmp_path: Path) -> None:
     put_records(tmp_path, {name: ERRORS[name] for name in list(ERRORS)[:1]})
     assert draw_overview([panel(tmp_path)]) is None
     assert draw_overview([]) is None
+
+
+def test_circles_are_errors_with_statistics_for_each_evaluation(tmp_path: Path) -> None:
+    folders = put_records(tmp_path)
+    first = folders[0] / "result.json"
+    (folders[0] / "norm-statistics.json").write_bytes(measured(read_result(first).run, each=3).to_json())
+    figure = drawn([panel(tmp_path)])
+    (axes,) = figure.axes
+    hollow = [line for line in axes.lines if line.get_markerfacecolor() == "none"]
+    assert [np.asarray(line.get_xdata()).tolist() for line in hollow] == [[pytest.approx(0.3)], []]
+    assert [text.get_text() for text in figure.legends[0].get_texts()][-1] == EACH

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 LABELS = 1.5  # inches, for the names of the networks
 WIDE = 2.6  # inches of a panel
 HIGH = 0.27  # inches of a line
+EACH = "the same weights, statistics for each evaluation"
 SPREAD = 0.3  # of a line, over which the seeds of a network are spread, so that equal errors can be told apart
 
 
@@ -51,8 +52,10 @@ def draw_overview(panels: Sequence[Panel], same_scale: bool = False) -> Figure |
 
     The panels share their lines, the first on top. Each has an axis of its own, or with `same_scale` all have the same;
     it is logarithmic, since the network without any step errs several times as much as the others. A dot is a run, and
-    a bar the mean of a network's runs. Of a network that lost runs to divergence the others are a biased sample; it is
-    said that they diverged, and none is drawn. The paper's means are left out, since they are those of best epochs.
+    a bar the mean of a network's runs. A circle is what a run errs, with the same weights, where each evaluation of f
+    has running statistics of its own, if that was measured (docs/batch-norm.md). Of a network that lost runs to
+    divergence the others are a biased sample; it is said that they diverged, and none is drawn. The paper's means are
+    left out, since they are those of best epochs.
     """
     from matplotlib.figure import Figure
 
@@ -69,6 +72,8 @@ def draw_overview(panels: Sequence[Panel], same_scale: bool = False) -> Figure |
     columns[0].set_ylim(len(names) - 0.4, -0.6)
     columns[0].plot([], [], "o", color=GREY, markersize=4, alpha=0.7, label="a run, after its last epoch")
     columns[0].plot([], [], "|", color=BLACK, markersize=11, markeredgewidth=1.6, label="mean of the runs")
+    if any(row and row.all_finished and row.norm_statistics for panel in shown for _, row in panel.rows):
+        columns[0].plot([], [], "o", color=GREY, markersize=4, markerfacecolor="none", label=EACH)
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return figure
 
@@ -95,10 +100,17 @@ def _draw_panel(axes: Axes, panel: Panel, names: Sequence[str]) -> list[float]:
             )
             continue
         errors = [100 * error for error in row.errors]
-        middle = (len(errors) - 1) / 2
-        places = [y + SPREAD * (i - middle) / max(1, len(errors) - 1) for i in range(len(errors))]
-        look = look_of(row.family)
-        axes.plot(errors, places, "o", color=look.colour, markersize=4, markeredgewidth=0, alpha=0.7)
+        others = [100 * found.error("each") for found in row.norm_statistics]
+        colour = look_of(row.family).colour
+        axes.plot(errors, _spread(errors, y), "o", color=colour, markersize=4, markeredgewidth=0, alpha=0.7)
         axes.plot(fmean(errors), y, "|", color=BLACK, markersize=11, markeredgewidth=1.6)
-        values += errors
+        if others:
+            axes.plot(others, _spread(others, y), "o", color=colour, markersize=4, markerfacecolor="none")
+        values += [*errors, *others]
     return values
+
+
+def _spread(errors: Sequence[float], y: float) -> list[float]:
+    """Return where the errors of one line stand, so that equal ones lie beside each other."""
+    middle = (len(errors) - 1) / 2
+    return [y + SPREAD * (i - middle) / max(1, len(errors) - 1) for i in range(len(errors))]
