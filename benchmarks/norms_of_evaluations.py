@@ -8,8 +8,7 @@ The same weights are measured with four kinds of statistics: the running average
 batches as the recipe trains on them, shared as before; the same with a set for each evaluation; and those of each batch
 of 250 test images itself. A run of the same network with statistics=each has, with the same seed, the same weights.
 
---record also writes norm-statistics.json into RUN. A copy of it beside the result.json in results/ is shown by the
-published pages.
+--record also writes errors-by-statistics.json into RUN. Beside a result.json in results/, the published pages show it.
 """
 
 from __future__ import annotations
@@ -28,17 +27,18 @@ import rkcnn
 from rkcnn.data.augmentation import Augmentation
 from rkcnn.data.batches import Batches
 from rkcnn.data.images import Images
-from rkcnn.disk import write_atomically
+from rkcnn.disk import check_replaceable, write_atomically
 from rkcnn.error import InputError
 from rkcnn.evaluation.binomial import wilson
 from rkcnn.fit.recipe import Recipe
+from rkcnn.model.backends import backends_set_to
 from rkcnn.model.batch_norm import BatchNorm
 from rkcnn.model.create import create_model
 from rkcnn.model.spec import parse
-from rkcnn.record.norm_statistics import NormStatistics
+from rkcnn.record.errors_by_statistics import KINDS, ErrorsByStatistics
 from rkcnn.record.source import current_source
 from rkcnn.run.device import pick_device
-from rkcnn.run_folder import NORM_STATISTICS
+from rkcnn.run_folder import ERRORS_BY_STATISTICS
 from rkcnn.use.load import Classifier
 
 BATCH = 250
@@ -50,32 +50,61 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=40, help="of training images that statistics are taken from")
     parser.add_argument("--test", type=int, default=10_000, help="test images that errors are measured on")
     parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:N, or auto: a GPU if there is one")
-    parser.add_argument("--record", action="store_true", help="write norm-statistics.json into RUN")
+    parser.add_argument("--record", action="store_true", help=f"write {ERRORS_BY_STATISTICS} into RUN")
     given = parser.parse_args()
+    path = Path(given.run, ERRORS_BY_STATISTICS)
     try:
         device = pick_device(given.device)
         model = rkcnn.load(given.run)
         shared, separated = rebuild(model, "shared"), rebuild(model, "each")
+        if given.record and Path(given.run).is_dir():
+            check_replaceable(path)
     except InputError as error:
         parser.error(str(error))
-    if model.result is None:
+    if not Path(given.run).is_dir() or model.result is None:
         parser.error(f"{given.run} is no run's folder, so its data set is not known; give one that has a result.json")
     run = model.result.run
+    if run.validation:
+        parser.error(f"{given.run} was tested on training images; give a run that was tested on the test set")
     training, test = rkcnn.load_images(run.data)
+    if given.batches < 1 or not given.test > 0:
+        parser.error(f"--batches {given.batches} --test {given.test} given; both must be 1 or more")
+    if given.record and given.test < len(test):
+        parser.error(f"--record given with --test {given.test}; a record needs all {len(test):,} test images")
+    with backends_set_to("fp32", deterministic=True):
+        measure(
+            model, shared, separated, training, test, given.batches, given.test, device, path if given.record else None
+        )
+
+
+def measure(
+    model: Classifier,
+    shared: nn.Module,
+    separated: nn.Module,
+    training: Images,
+    test: Images,
+    batches: int,
+    number: int,
+    device: torch.device,
+    path: Path | None,
+) -> None:
+    """Print what the network errs with each kind of statistics, and write a record if there is a path for it."""
+    assert model.result is not None
+    run = model.result.run
     for network in (model.network, shared, separated):
         network.to(device)
-    taught = draw_batches(training, run.recipe, given.batches, device)
-    pixels, labels = model.normalise(test.pixels[: given.test]), test.labels[: given.test]
+    taught = draw_batches(training, run.recipe, batches, device)
+    pixels, labels = model.normalise(test.pixels[:number]), test.labels[:number]
     print(f"{model.name}, training error {100 * model.result.epochs[-1].training_error:.2f} %, {len(labels):,} images")
     separated = take_anew(separated, taught)
-    ways: dict[str, tuple[str, Callable[[], nn.Module]]] = {
-        "of the run": ("running averages of the run", lambda: model.network),
-        "shared": ("taken anew, shared", lambda: take_anew(shared, taught)),
-        "each": ("taken anew, one set for each evaluation", lambda: separated),
-        "of the batch": ("those of each batch of test images", lambda: set_norms(deepcopy(model.network), True)),
-    }
+    ways: tuple[tuple[str, Callable[[], nn.Module]], ...] = (
+        ("running averages of the run", lambda: model.network),
+        ("taken anew, shared", lambda: take_anew(shared, taught)),
+        ("taken anew, one set for each evaluation", lambda: separated),
+        ("those of each batch of test images", lambda: set_norms(deepcopy(model.network), True)),
+    )
     counts = {}
-    for kind, (way, make) in ways.items():
+    for kind, (way, make) in zip(KINDS, ways, strict=True):
         wrong = counts[kind] = int((predict(make(), pixels, device) != labels).sum())
         low, high = wilson(wrong, len(labels))
         print(f"{way}: {100 * wrong / len(labels):.2f} % ({100 * low:.2f} to {100 * high:.2f})", flush=True)
@@ -83,12 +112,12 @@ def main() -> None:
     print("running variance of each evaluation over the mean of all evaluations, median over channels")
     for name, ratios in variances.items():
         print(f"  {name}: {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
-    if given.record:
+    if path is not None:
         versions = {"rkcnn": rkcnn.__version__, "torch": torch.__version__, "python": platform.python_version()}
         where = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
         source = current_source(network=run.network)
-        found = NormStatistics(run, len(labels), len(taught), counts, variances, where, versions, **vars(source))
-        write_atomically(Path(given.run, NORM_STATISTICS), found.to_json())
+        found = ErrorsByStatistics(run, len(labels), len(taught), counts, variances, where, versions, **vars(source))
+        write_atomically(path, found.to_json())
 
 
 def draw_batches(training: Images, recipe: Recipe, number: int, device: torch.device) -> list[Tensor]:
@@ -117,7 +146,8 @@ def find_variances(network: nn.Module) -> dict[str, list[float]]:
     for name, norm in network.named_modules():
         if isinstance(norm, BatchNorm) and norm.separated:
             variance = norm.get_buffer("running_var")
-            found[name] = [round(ratio, 4) for ratio in (variance / variance.mean(0)).median(1).values.tolist()]
+            ratios = variance / variance.mean(0).clamp(min=torch.finfo(variance.dtype).tiny)
+            found[name] = [round(ratio, 4) for ratio in ratios.median(1).values.tolist()]
     return found
 
 

@@ -19,6 +19,7 @@ from fuzz.mutations import Damage, damage, put
 from fuzz.watched import ACCEPTED, CRASHED, Outcome, run_watched
 from fuzz.world import COMMANDS, TARGETS, build_files, build_runs, copy_world, expand, prepare
 from rkcnn.cli import main
+from rkcnn.record.errors_by_statistics import read_errors_by_statistics
 from rkcnn.record.memory import read_memory
 from rkcnn.record.result import read_result
 from rkcnn.record.run import read_config
@@ -41,6 +42,7 @@ ALONE: dict[
         ("predictions.npy", "labels.npy", "predictions.npy of a table", "labels.npy of a table"), read_classes_of_run
     ),
     "memory.json": read_memory,
+    "errors-by-statistics.json": lambda path: read_errors_by_statistics(path.parent, read_result(path.parent / RESULT)),
     "config.json": read_config,
 }
 SHARE_OF_ARGUMENTS = 0.12  # of all cases

@@ -31,6 +31,7 @@ from rkcnn.fit.recipe import find_recipe
 from rkcnn.fit.recipe_changes import read_changes
 from rkcnn.model.spec import parse
 from rkcnn.record.bench import read_bench
+from rkcnn.record.errors_by_statistics import read_errors_by_statistics
 from rkcnn.record.memory import read_memory
 from rkcnn.record.result import read_result
 from rkcnn.record.run import read_config
@@ -66,10 +67,16 @@ def list_readers(world: Path) -> dict[str, Reader]:
         for name, (sound, _) in DATA_READERS.items()
     }
     begun = next(world.glob(f"{BEGUN}/checkpoint-00002-000000.json"))
+    measured_run = next(world.glob("table/**/errors-by-statistics.json"))
     ours: Mapping[str, tuple[Read, Path, str]] = {
         "record: result.json": (read_result, next(world.glob(f"{RUN}/result.json")), "json"),
         "record: config.json": (read_config, next(world.glob(f"{RUN}/config.json")), "json"),
         "record: memory.json": (read_memory, next(world.glob("table/**/memory.json")), "json"),
+        "record: errors-by-statistics.json": (
+            lambda path: read_errors_by_statistics(path.parent, read_result(measured_run.with_name("result.json"))),
+            measured_run,
+            "json",
+        ),
         "record: begun run": (lambda path: _raise(dict(find_begun_runs(path.parent))[path.parent]), begun, "json"),
         "weights.safetensors": (read_weights, next(world.glob(f"{RUN}/weights.safetensors")), "safetensors"),
         "set.json": (lambda path: read_description(path.parent), world / "data/decoded/own-npz/set.json", "json"),

@@ -16,6 +16,7 @@ from PIL import Image
 
 from footprints import put_memories
 from fuzz.watched import Accepted
+from measured_norms import put_measured
 from report.records import put_records
 from rkcnn.data.load import load_data_set
 from rkcnn.data.packaging import PACKAGINGS
@@ -48,6 +49,12 @@ TARGETS = (
     ),
     Target("result.json of another seed", f"{HEAD}/result.json", "json", (*OF_RUNS, "push", "train", "train longer")),
     Target("result.json of a table", "table/mnist/ResNet@k=32/*/seed-0/result.json", "json", OF_TABLE),
+    Target(
+        "errors-by-statistics.json",
+        "table/mnist/ResNet@k=32/*/seed-0/errors-by-statistics.json",
+        "json",
+        ("report", "report -o"),
+    ),
     Target("memory.json", "table/mnist/ResNet@k=32/memory.json", "json", ("report", "report -o", "runs table")),
     Target("predictions.npy", f"{RUN}/predictions.npy", "npy", ("compare", "compare -o")),
     Target("labels.npy", f"{RUN}/labels.npy", "npy", ("compare", "compare -o")),
@@ -184,6 +191,7 @@ def build_files(world: Path) -> None:
         np.save(folder / "predictions.npy", np.where(wrong, 9 - labels, labels))
         np.save(folder / "labels.npy", labels)
     put_memories(world / "table", dict.fromkeys(ROWS, 612))
+    put_measured(next(world.glob("table/mnist/ResNet@k=32/*/seed-0")), each=3)
 
 
 def build_runs(world: Path, run: Callable[[str], object]) -> None:

@@ -137,9 +137,12 @@ def test_explicit_and_refined_of_the_same_width_and_what_is_missing(tmp_path: Pa
 
 
 def test_what_is_not_run_yet(tmp_path: Path) -> None:
-    put_records(tmp_path, dict.fromkeys(TABLES["mnist"].specs[1:], (0.004,)))
+    first, second, *others = TABLES["mnist"].specs
+    put_records(tmp_path, {**dict.fromkeys(others, (0.004,) * 5), second: (0.004,) * 3})
+    assert first == "ResNet-bottleneck@k=32"
     assert write_open(published(tmp_path)) == (
-        "- MNIST by the paper's recipe: pre-act ResNet (bottleneck).\n- CIFAR-10, CIFAR-100 and SVHN: every network."
+        "- MNIST by the paper's recipe: pre-act ResNet (bottleneck), pre-act ResNet (2 of 5 runs).\n"
+        "- CIFAR-10, CIFAR-100 and SVHN: every network."
     )
 
 

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from footprints import put_memories
-from norm_records import measured
+from measured_norms import put_measured
 from report.records import put_records, report_of
-from rkcnn.record.result import read_result
 from rkcnn.record.tables import TABLES
 from rkcnn.report.footnotes import NORMS, note_sampling
 
@@ -168,7 +167,6 @@ def test_evaluations_that_share_statistics_are_told_with_both_errors(tmp_path: P
 
 def test_what_was_measured_with_a_set_each_is_told_too(tmp_path: Path) -> None:
     for folder in put_records(tmp_path, {"RKNN-rk4_38@k=120_120_120": (0.16, 0.20)}, "cifar10", "fast", evaluations=12):
-        record = measured(read_result(folder / "result.json").run, each=61 if folder.name == "seed-0" else 65)
-        (folder / "norm-statistics.json").write_bytes(record.to_json())
+        put_measured(folder, each=61 if folder.name == "seed-0" else 65)
     text = notes(tmp_path, "cifar10", "fast")
     assert "test error 18.00 %, and 6.30 % with the same weights and a set each); docs/batch-norm.md" in text

@@ -53,7 +53,8 @@ def test_a_table_and_a_picture_over_the_data_sets(tmp_path: Path) -> None:
         "test set. Best epochs: the mean over runs of each run's lowest test error, as the paper seems to count; that "
         "epoch is chosen on the test set, so this error is lower. 33 runs on NVIDIA H200: MNIST by the paper's recipe "
         "(160 epochs in fp32), 4 to 5 seeds, 5 of the paper's 18 networks so far; CIFAR-10 by `fast-cifar` (40 epochs "
-        "in bf16; the paper has 300), 3 seeds, 2 of the paper's 16 networks so far. Not run yet: CIFAR-100 and SVHN.\n"
+        "in bf16; the paper has 300), 3 seeds, 2 of the paper's 16 networks so far. No table of CIFAR-100 and SVHN is "
+        "run yet.\n"
     )
     assert cells(text, "network") == [
         *("network", "parameters, MNIST", "parameters, CIFAR-10", "MNIST, last epoch"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from norm_records import measured
+from measured_norms import put_measured
 from report.records import put_records
-from rkcnn.record.result import read_result
 from rkcnn.report.published import report_published, write_readme_part
 from rkcnn.report.results import read_records
 from rkcnn.report.shared_norms import (
     NO_PAIRS,
+    NONE_MEASURED,
     NOT_RUN,
     write_measured_norms,
     write_separate_norms,
@@ -26,8 +26,8 @@ def write(folder: Path) -> str:
 
 def test_networks_that_share_most_come_first(tmp_path: Path) -> None:
     put_records(tmp_path, {RESNET: (0.06, 0.08), "Identity@k=120_120_120": (0.3,)}, "cifar10", "fast", evaluations=3)
-    first, _ = put_records(tmp_path, {RKNN: (0.16, 0.20)}, "cifar10", "fast", evaluations=12)
-    (first / "norm-statistics.json").write_bytes(measured(read_result(first / "result.json").run, each=61).to_json())
+    for folder in put_records(tmp_path, {RKNN: (0.16, 0.20)}, "cifar10", "fast", evaluations=12):
+        put_measured(folder, each=61)
     assert write(tmp_path).splitlines()[2:] == [
         "| CIFAR-10, fast-cifar | RKNN (4th-order ERK) | 4 | 9.00 | 18.00 | 9.00 | 6.10 |",
         "| CIFAR-10, fast-cifar | pre-act ResNet | 1 | 3.50 | 7.00 | 3.50 | - |",
@@ -68,20 +68,33 @@ def test_the_same_weights_are_set_beside_others_of_the_table(tmp_path: Path) -> 
     folders = put_records(tmp_path, small, "cifar10", "fast", evaluations=12, params=800_000)
     put_records(tmp_path, {"RKCNN-I-2_2_2@k=120": (0.04,)}, "cifar10", "fast", evaluations=12, params=1_900_000)
     for folder, each in zip(folders[:2], (61, 65), strict=True):
-        record = measured(read_result(folder / "result.json").run, each=each)
-        (folder / "norm-statistics.json").write_bytes(record.to_json())
+        put_measured(folder, each)
     report = report_published(read_records(tmp_path)[0])
     assert write_measured_norms(report).splitlines()[2:] == [
-        "| CIFAR-10, fast-cifar | RKNN (4th-order ERK): 18.00 % (800.00 K, 2 runs) | RKNN (4th-order ERK): 6.30 % "
-        "(800.00 K, 2 runs) | -0.70 (-11.60 to +10.20); pre-act ResNet: 7.00 % (800.00 K, 2 runs) | +1.30 "
-        "(no interval); RKCNN-I-2_2_2 k=78_78_80: 5.00 % (800.00 K, 1 run) |",
+        "| CIFAR-10, fast-cifar | RKNN (4th-order ERK) (800.00 K, 2 runs) | 18.00 | 18.00 | 19.00 | 6.30 | -0.70 "
+        "(-11.60 to +10.20); pre-act ResNet: 7.00 % (800.00 K, 2 runs) | +1.30 (no interval); "
+        "RKCNN-I-2_2_2 k=78_78_80: 5.00 % (800.00 K, 1 run) |",
     ]
 
 
-def test_a_readme_cell_has_both_errors(tmp_path: Path) -> None:
-    folders = put_records(tmp_path, {RKNN: (0.16, 0.20), RESNET: (0.06,)}, "cifar10", "fast", evaluations=12)
-    (folders[0] / "norm-statistics.json").write_bytes(
-        measured(read_result(folders[0] / "result.json").run, each=61).to_json()
-    )
+def test_a_readme_cell_has_both_errors_if_all_runs_were_measured(tmp_path: Path) -> None:
+    first, second, _ = put_records(tmp_path, {RKNN: (0.16, 0.20), RESNET: (0.06,)}, "cifar10", "fast", evaluations=12)
+    put_measured(first, each=61)
+    assert "| 18.00 ± 2.83 (n = 2) |" in write_readme_part(report_published(read_records(tmp_path)[0]))
+    put_measured(second, each=65)
     text = write_readme_part(report_published(read_records(tmp_path)[0]))
-    assert "| 18.00 ± 2.83 (n = 2); 6.10 with a set each |" in text
+    assert "| 18.00 ± 2.83 (n = 2) (6.30 with statistics for each evaluation) |" in text
+
+
+def test_what_shares_nothing_has_no_other_error(tmp_path: Path) -> None:
+    errors = {RESNET: (0.06,), "Identity@k=120_120_120": (0.3,)}
+    for folder in put_records(tmp_path, errors, "cifar10", "fast", evaluations=12):
+        put_measured(folder, each=50)
+    assert write_measured_norms(report_published(read_records(tmp_path)[0])) == NONE_MEASURED
+
+
+def test_a_damaged_record_is_named_with_the_results(tmp_path: Path) -> None:
+    (folder,) = put_records(tmp_path, {RKNN: (0.16,)}, "cifar10", "fast", evaluations=12)
+    (folder / "errors-by-statistics.json").write_text("{")
+    (trouble,) = read_records(tmp_path)[1]
+    assert "errors-by-statistics.json can't be read" in str(trouble)

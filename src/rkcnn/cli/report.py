@@ -55,7 +55,6 @@ def report(
     if table is not None:
         find_table(table)  # a name that is not one is said before anything is read
     from rkcnn.record.memory import read_memories
-    from rkcnn.record.norm_statistics import find_norm_statistics
     from rkcnn.report.compare import find_damaged_predictions
     from rkcnn.report.report import build_report
     from rkcnn.report.results import find_conflicts, read_records
@@ -64,7 +63,7 @@ def report(
     folder = from_ or Path("runs")
     records, unreadable = read_records(folder)
     memories, unread = read_memories(folder)
-    damaged = [*unreadable, *unread, *find_norm_statistics(records)[1], *find_damaged_predictions(records)]
+    damaged = [*unreadable, *unread, *find_damaged_predictions(records)]
     for trouble in (*damaged, *find_conflicts(records)):
         print_error(str(trouble))
     tables = _find_tables(table, records, memories, folder, preset, precision)

@@ -8,7 +8,7 @@ from typing import Any
 
 from rkcnn.error import InputError, did_you_mean
 from rkcnn.model.families import FAMILIES, LIMITS, OPTIONS, Family, Variant, find_original, options_of
-from rkcnn.solvers.methods import EMBEDDED, TABLEAUS
+from rkcnn.solvers.methods import EMBEDDED, IMPLICIT, TABLEAUS
 
 Numbers = tuple[int, ...]
 
@@ -69,11 +69,11 @@ class ModelSpec:
     def shares_statistics(self) -> bool:
         """Whether several evaluations of f share a batch norm's running statistics.
 
-        Implicit and adjoint solves don't: they take them once, at the solution.
+        Implicit Runge–Kutta methods and adjoint solves don't: they take them once, at the solution.
         """
         if self.solver is None or self._evaluates_once or self.statistics == "each" or norms_of(self)[1] != "bn":
             return False
-        return not self.adjoint and (self.solver not in TABLEAUS or TABLEAUS[self.solver].kind == "explicit")
+        return not (self.adjoint or self.solver in IMPLICIT)
 
     @property
     def _traits(self) -> Variant:

@@ -153,18 +153,24 @@ def parse_result(content: bytes | str, path: Path) -> Result:
 
 def read_progress(run: Any, epochs: Any, stretches: Any) -> tuple[Run, tuple[Epoch, ...], tuple[Stretch, ...]]:
     """Read a run, its epochs so far and who computed them from JSON; raises TypeError or ValueError if they are not."""
-    check_fields("run", run, _RUN_FIELDS)
-    check_fields("recipe", run["recipe"], _RECIPE_FIELDS)
+    owner = check_run(run)
     check_fields("history", {"epochs": epochs, "stretches": stretches}, {"epochs": list, "stretches": list})
     for epoch in epochs:
         check_fields("epoch", epoch, _EPOCH_FIELDS, known=_names(Epoch), optional=_SOLVER_FIELDS)
     for stretch in stretches:
         check_fields("stretch", stretch, _STRETCH_FIELDS, known=_names(Stretch))
-    if not run["network"].strip():
-        raise ValueError("the run's network has no name")
-    found = read_run(run), tuple(Epoch(**epoch) for epoch in epochs), tuple(Stretch(**each) for each in stretches)
+    found = owner, tuple(Epoch(**epoch) for epoch in epochs), tuple(Stretch(**each) for each in stretches)
     _check_progress(*found[1:])
     return found
+
+
+def check_run(facts: Any) -> Run:
+    """Read a run from JSON; raises TypeError or ValueError if it is none."""
+    check_fields("run", facts, _RUN_FIELDS)
+    check_fields("recipe", facts["recipe"], _RECIPE_FIELDS)
+    if not facts["network"].strip():
+        raise ValueError("the run's network has no name")
+    return read_run(facts)
 
 
 def _names(record: type[Any]) -> set[str]:

@@ -74,9 +74,11 @@ _EACH = "e7c8cb93b6b03908"  # batch norms in f may have statistics for each eval
 _ONE_PRECISION = "e98cf3f5c8a74928"  # runs that train together have one precision, also while others compute
 _BACKENDS = "879d9a8d56a31d19"  # what a run sets in torch holds until the last of several threads has left
 _ADVICE = "952ed3298cf4137b"  # shared running statistics are named after a run with a wide gap between its errors
+_AGAIN = "21f449b77e30206a"  # a repetition removes what was measured of the weights before
 _RECENT = (
     *(_TIME_APART, _MENDED, _CHANNELS_LAST, _REGISTERED_METHODS, _USUAL_TORCH),
-    *(_HALF_PRECISION, _NO_AUTOCAST, _ODE_KERNELS, _ONE_TIME, _FEWER_FILES, _EACH, _ONE_PRECISION, _BACKENDS, _ADVICE),
+    *(_HALF_PRECISION, _NO_AUTOCAST, _ODE_KERNELS, _ONE_TIME, _FEWER_FILES, _EACH, _ONE_PRECISION),
+    *(_BACKENDS, _ADVICE, _AGAIN),
 )
 EQUIVALENT: tuple[Equivalence, ...] = (
     Equivalence(frozenset({_BEFORE_REDESIGN, *_REDESIGNED, *_RECENT}), _TRIED),

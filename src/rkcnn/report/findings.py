@@ -17,7 +17,6 @@ from rkcnn.evaluation.binomial import sampling_error
 from rkcnn.model.spec import depends_on_data
 from rkcnn.page_writer import run_writer
 from rkcnn.record.memory import read_memories
-from rkcnn.record.norm_statistics import find_norm_statistics
 from rkcnn.report.costs import find_footprint, shorten
 from rkcnn.report.figures.frontier import find_frontier
 from rkcnn.report.figures.style import render
@@ -197,7 +196,11 @@ def write_open(report: Report) -> str:
     headlines = choose_headlines(report)
     lines = []
     for title, part in headlines.items():
-        absent = [row.label for row in part.results.rows if not row.results and not row.diverged]
+        absent = [
+            f"{row.label} ({row.missing} of {part.results.table.seeds} runs)" if row.results else row.label
+            for row in part.results.rows
+            if row.missing and part.results.table
+        ]
         if absent:
             lines.append(f"- {title} by {name_recipe(part.results)}: {', '.join(absent)}.")
     others = [title for title in TITLES.values() if title not in headlines]
@@ -265,7 +268,7 @@ def write_pages(docs: str, folder: str) -> Iterator[str]:
             check_markers(page, markers(part))
     records, unreadable = read_records(Path(folder))
     memories, unread = read_memories(Path(folder))
-    yield from map(str, (*unreadable, *unread, *find_norm_statistics(records)[1]))
+    yield from map(str, (*unreadable, *unread))
     report = report_published(records, memories)
     for path, figure in draw_pictures(report).items():
         write_atomically(Path(docs, path.name), render(figure, "svg"))

@@ -162,7 +162,7 @@ def say_shared_norms(results: ResultTable) -> str:
     named = []
     for row in shared:
         learned, tested = percent(row.training_error, digits), percent(fmean(row.errors), digits)
-        measured = [found.error("each") for found in row.norm_statistics]
+        measured = row.errors_with_a_set_each
         other = f", and {percent(fmean(measured), digits)} % with the same weights and a set each" if measured else ""
         named.append(
             f"{row.label} ({row.evaluations_of_a_norm} evaluations; training error {learned} %, {results.held_out} "

@@ -29,6 +29,11 @@ PICTURE = Path("docs/results.svg")
 FOREST = "forest"
 NO_RUNS = "No data set of the paper has runs of two networks or more yet."
 DASH = "A dash: not run yet or, in a column of the paper's, no such number there."
+WITH_EACH = (
+    "In parentheses, and as circles in the picture: the mean of what the same weights err in float32 if each "
+    "evaluation of f has running statistics of its own, taken anew after the training "
+    "([docs/batch-norm.md](docs/batch-norm.md))."
+)
 FEWEST = 2  # networks with results of a table that is shown
 
 SHOWN: dict[str, tuple[str, str]] = {
@@ -127,6 +132,9 @@ def write_readme_part(report: Report) -> str:
         return NO_RUNS
     bullets = [*_say_agreements(headlines), *_say_outcomes(headlines), *_say_limits(headlines)]
     lines = [introduce(headlines), _write_table(headlines), DASH, *_list_notes(headlines)]
+    rows = (_find(part, specs) for part in headlines.values() for specs in SHOWN.values())
+    if any(row and row.errors_with_a_set_each for row in rows):
+        lines.append(WITH_EACH)
     if can_be_drawn(_make_panels(headlines)):
         lines.append(f"![The errors of every run, by network and data set]({PICTURE.as_posix()})")
     lines.append("\n".join(f"- {line}" for line in bullets))
@@ -145,7 +153,7 @@ def introduce(headlines: dict[str, TableReport]) -> str:
         for title, part in headlines.items()
     )
     missing = [title for title in TITLES.values() if title not in headlines]
-    absent = f" Not run yet: {join(missing)}." if missing else ""
+    absent = f" No table of {join(missing)} is run yet." if missing else ""
     best = ""
     if any(part.results.way == "paper" for part in headlines.values()):
         best = (
@@ -214,8 +222,8 @@ def _write_errors(results: ResultTable, row: Row | None) -> Iterator[str]:
     else:
         lost = f", {len(row.diverged)} diverged" if row.diverged else ""
         number = f" (n = {row.last.n}{lost})" if row.last.n != seeds or lost else ""
-        measured = [found.error("each") for found in row.norm_statistics]
-        other = f"; {percent(fmean(measured), digits)} with a set each" if measured else ""
+        measured = row.errors_with_a_set_each
+        other = f" ({percent(fmean(measured), digits)} with statistics for each evaluation)" if measured else ""
         yield write_sample(row.last, digits).replace("±", " ± ") + number + other
     if results.way == "paper":
         yield percent(row.best.mean, digits) if row and row.best and row.all_finished else "-"
@@ -259,7 +267,9 @@ def _say_outcomes(headlines: dict[str, TableReport]) -> Iterator[str]:
         among = f"of {count(len(part.comparisons), 'network')}, narrower ones included, compared with {reference}"
         absent = [name_row(row) for row in part.results.rows if not row.results and not row.diverged]
         waiting = f" Not run yet: {', '.join(absent)}." if absent else ""
-        yield f"{title}: {among}, {'; '.join(filter(None, outcomes))}.{waiting}"
+        single = [name_row(row) for row in part.results.rows if len(row.results) == 1]
+        alone = f" Not compared, since there is one run: {', '.join(single)}." if single else ""
+        yield f"{title}: {among}, {'; '.join(filter(None, outcomes))}.{alone}{waiting}"
 
 
 def _say_outcome(part: TableReport, number: int, outcome: str, worse: bool) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from rkcnn.data.sets import SETS
 from rkcnn.error import InputError
 from rkcnn.fit.recipe import CHOICES, Recipe
+from rkcnn.record.errors_by_statistics import find_errors_by_statistics
 from rkcnn.record.memory import Memory
 from rkcnn.record.result import Result, find_results
 from rkcnn.record.run import Run
@@ -112,7 +113,8 @@ class ResultTable:
 def read_records(folder: Path) -> tuple[Records, list[InputError]]:
     """Read every result below a folder; return them, and an error for each that can't be read or used.
 
-    A run of a table on other images than the published ones can't be used (`keep_published_images`).
+    A run of a table on other images than the published ones can't be used (`keep_published_images`), nor can what was
+    measured of a run if it doesn't fit its result (`find_errors_by_statistics`).
     """
     if not folder.is_dir():
         raise InputError(f"no folder {folder} here; train a table first (rkcnn reproduce) or name another folder")
@@ -123,7 +125,7 @@ def read_records(folder: Path) -> tuple[Records, list[InputError]]:
         else:
             found.append((path.parent, result))
     kept, left_out = keep_published_images(found)
-    return kept, [*unreadable, *left_out]
+    return kept, [*unreadable, *left_out, *find_errors_by_statistics(kept)[1]]
 
 
 def find_conflicts(records: Records) -> Iterator[str]:
@@ -224,6 +226,7 @@ def _row(table: Table, runs: Sequence[Run], known: Records) -> Row:
         missing=max(0, len(runs) - len(finished) - len(diverged)),
         paper_flops=latest.paper_flops if latest else None,
         folders=tuple(folder for folder, _ in finished),
+        by_statistics=tuple(find_errors_by_statistics(finished)[0]),
     )
 
 

@@ -9,8 +9,8 @@ from statistics import fmean
 
 from rkcnn.error import InputError
 from rkcnn.model.spec import spec_of
+from rkcnn.record.errors_by_statistics import EACH, ErrorsByStatistics
 from rkcnn.record.memory import Memory
-from rkcnn.record.norm_statistics import NormStatistics, find_norm_statistics
 from rkcnn.record.result import Result
 from rkcnn.report.paper import PrintedError
 from rkcnn.report.statistics import Sample
@@ -34,6 +34,7 @@ class Row:
     paper_flops: int | None = None  # FLOPs counted by the paper's rule
     folders: tuple[Path, ...] = ()  # of `results`, where predictions may lie; empty if they are not known
     memory: Memory | None = None  # as it was measured, whatever the recipe
+    by_statistics: tuple[ErrorsByStatistics, ...] = ()  # what was measured of runs with other running statistics
 
     @property
     def errors(self) -> list[float]:
@@ -94,9 +95,15 @@ class Row:
         return max(1, round((self.results[0].evaluations or 0) / spec.periods))
 
     @property
-    def norm_statistics(self) -> list[NormStatistics]:
-        """What was measured of the runs with other running statistics of their norms."""
-        return find_norm_statistics(zip(self.folders, self.results, strict=False))[0]
+    def errors_with_a_set_each(self) -> list[float]:
+        """What the runs err, with the same weights, where each evaluation of f has running statistics of its own.
+
+        Empty unless evaluations share them and every run was measured.
+        """
+        measured = {found.run: found.error(EACH) for found in self.by_statistics}
+        errors = [measured[result.run] for result in self.results if result.run in measured]
+        complete = self.all_finished and len(errors) == len(self.results)
+        return errors if complete and self.evaluations_of_a_norm > 1 else []
 
     @property
     def notes(self) -> tuple[str, ...]:

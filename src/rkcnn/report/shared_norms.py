@@ -7,21 +7,23 @@ from dataclasses import replace
 from statistics import fmean
 from typing import NamedTuple
 
+from rkcnn.record.errors_by_statistics import EACH, OF_THE_RUN, SHARED
 from rkcnn.record.tables import TABLES
+from rkcnn.report.costs import shorten
 from rkcnn.report.pairs import say_row, subtract
 from rkcnn.report.published import SHOWN, TITLES, has_step, name_table
-from rkcnn.report.report import Report
+from rkcnn.report.report import Report, TableReport
 from rkcnn.report.results import ResultTable, build_result_table
 from rkcnn.report.row import Row
-from rkcnn.report.sentences import format_difference, percent
+from rkcnn.report.sentences import count, format_difference, percent
 from rkcnn.report.similar_size import find_nearest
 from rkcnn.report.statistics import paired
 from rkcnn.report.tables.markdown import table_lines
 
 NOT_RUN = "No network that shares a batch norm between evaluations is run yet."
-NONE_MEASURED = "Of no run it is measured yet what it errs with a set for each evaluation."
+NONE_MEASURED = "It is not measured yet what any run errs with a set for each evaluation."
 NO_PAIRS = "No network was run with both kinds of running statistics yet."
-EACH = ",statistics=each"
+OPTION = ",statistics=each"
 
 
 def write_shared_norms(report: Report) -> str:
@@ -35,7 +37,7 @@ def write_shared_norms(report: Report) -> str:
         for row in sorted(rows, key=lambda row: row.evaluations_of_a_norm, reverse=True):
             learned, tested = row.training_error, fmean(row.errors)
             numbers = [percent(error, digits) for error in (learned, tested, tested - learned)]
-            measured = [found.error("each") for found in row.norm_statistics]
+            measured = row.errors_with_a_set_each
             numbers.append(percent(fmean(measured), digits) if measured else "-")
             lines.append((name_table(part), row.label, str(row.evaluations_of_a_norm), *numbers))
     heads = ("data, recipe", "network", "evaluations that share a norm", "training error", "test error", "difference")
@@ -43,31 +45,34 @@ def write_shared_norms(report: Report) -> str:
 
 
 def write_measured_norms(report: Report) -> str:
-    """Return the table of what runs with shared statistics err with a set each, beside ResNet and RKCNN.
+    """Return the table of what runs with shared statistics err with other statistics, beside ResNet and RKCNN.
 
-    RKCNN is the one with the most similar number of parameters.
+    RKCNN is the one with the most similar number of parameters. Both have the statistics of their runs.
     """
     lines = []
     for part in report.tables:
         finished = [row for row in part.results.rows if row.all_finished]
-        for row in finished:
-            other = with_a_set_each(row)
-            if other is None:
-                continue
+        for row in (row for row in finished if row.errors_with_a_set_each):
             ours = [rival for rival in finished if rival.family.startswith("RKCNN")]
             residual = next((rival for rival in finished if rival.network in SHOWN["ResNet"]), None)
             rivals = (residual, find_nearest(row, ours))
-            gaps = (f"{subtract(part, other, rival)}; {say_row(part, rival)}" if rival else "-" for rival in rivals)
-            lines.append((name_table(part), say_row(part, row), say_row(part, other), *gaps))
-    heads = ("data, recipe", "as it was run", "the same weights, a set each", "that minus ResNet")
-    return "\n".join(table_lines((*heads, "that minus the RKCNN of similar size"), lines)) if lines else NONE_MEASURED
+            means = [fmean(found.error(kind) for found in row.by_statistics) for kind in (OF_THE_RUN, SHARED, EACH)]
+            numbers = (percent(mean, part.results.decimals) for mean in (fmean(row.errors), *means))
+            runs = count(len(row.errors), "run")
+            gaps = (_subtract(part, row, rival) if rival else "-" for rival in rivals)
+            aside = ", ".join(filter(None, (shorten(row.params) if row.params else "", runs)))
+            lines.append((name_table(part), f"{row.label} ({aside})", *numbers, *gaps))
+    heads = ("data, recipe", "network", "as it was run", "in float32", "shared, taken anew", "a set each, taken anew")
+    differences = ("the last minus ResNet", "the last minus the RKCNN of similar size")
+    return "\n".join(table_lines((*heads, *differences), lines)) if lines else NONE_MEASURED
 
 
-def with_a_set_each(row: Row) -> Row | None:
-    """Return the row with the last epoch's errors that were measured with a set each; None if none was measured."""
-    measured = {found.run: found.error("each") for found in row.norm_statistics}
-    results = [replace(result, error=measured[result.run]) for result in row.results if result.run in measured]
-    return replace(row, results=tuple(results)) if results else None
+def _subtract(part: TableReport, row: Row, rival: Row) -> str:
+    """Write the difference between what a network errs with a set each and what another one does as it was run."""
+    results = [
+        replace(result, error=error) for result, error in zip(row.results, row.errors_with_a_set_each, strict=True)
+    ]
+    return f"{subtract(part, replace(row, results=tuple(results)), rival)}; {say_row(part, rival)}"
 
 
 class Both(NamedTuple):
@@ -100,8 +105,8 @@ def write_separate_norms(report: Report) -> str:
 def _pair_kinds(results: ResultTable) -> Iterator[Both]:
     rows = {row.network: row for row in results.rows if row.all_finished}
     for network, row in rows.items():
-        shared = rows.get(network.removesuffix(EACH))
-        if not network.endswith(EACH) or shared is None:
+        shared = rows.get(network.removesuffix(OPTION))
+        if not network.endswith(OPTION) or shared is None:
             continue
         others = dict(zip((result.run.seed for result in shared.results), shared.errors, strict=True))
         for result, error in zip(row.results, row.errors, strict=True):

@@ -50,24 +50,32 @@ def advise_labels(training: Images) -> list[str]:
 
 def advise_after(result: Result) -> list[str]:
     """Return what may be wrong with a finished run, and what to change; nothing of runs that are cut short."""
-    if result.error is None or result.run.recipe.max_steps_per_epoch:
+    if result.error is None or not result.epochs or result.run.recipe.max_steps_per_epoch:
         return []
     return [*_advise_statistics(result), *_advise_chance(result)]
 
 
 def _advise_statistics(result: Result) -> list[str]:
-    """Return what can widen the gap between training and held-out error where evaluations of f share statistics."""
-    learned, (times, more) = result.epochs[-1].training_error, FAR_ABOVE
+    """Return what can widen the gap between training and held-out error where evaluations of f share statistics.
+
+    Where other weights are trained further the network can't be changed, and where the classifier alone is trained the
+    training error has the shared statistics too.
+    """
+    recipe, error, (times, more) = result.run.recipe, result.error or 0.0, FAR_ABOVE
+    learned = result.epochs[-1].training_error
+    if recipe.initial_weights or recipe.head_only or error < times * learned + more:
+        return []
     try:
         spec = spec_of(result.run.network)
-        if spec is None or not spec.shares_statistics or (result.error or 0) < times * learned + more:
+        if spec is None or not spec.shares_statistics:
             return []
         other = replace(spec, statistics="each")
     except InputError:  # of a family that this process doesn't know, or where the data decide on the evaluations
         return []
     return [
-        f"the training error is {100 * learned:.2f} %; the evaluations of f share a batch norm's running statistics, "
-        f"which can widen such a gap: {other} has a set for each"
+        f"the error is {100 * learned:.2f} % on training images and {100 * error:.2f} % on {result.run.held_out} "
+        "images; too few images can do that, and here so can running statistics of batch norm that all evaluations of "
+        f"f share: {other} has a set for each"
     ]
 
 

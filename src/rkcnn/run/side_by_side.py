@@ -25,7 +25,14 @@ from rkcnn.record.run import Run
 from rkcnn.run.device import forget_peak, pick_device, usual_torch
 from rkcnn.run.job import Job, checksums, start_job
 from rkcnn.run.observer import Observer
-from rkcnn.run_folder import REPLACED_RESULT, RESULT, find_checkpoint_files, find_incomplete_files, list_written_files
+from rkcnn.run_folder import (
+    ERRORS_BY_STATISTICS,
+    REPLACED_RESULT,
+    RESULT,
+    find_checkpoint_files,
+    find_incomplete_files,
+    list_written_files,
+)
 
 
 class Stopped(Exception):
@@ -144,6 +151,8 @@ def _claim_folder(run: Run, folder: Path, content: dict[str, str], again: bool, 
     if again and path.exists():
         for old in list(find_checkpoint_files(folder)):
             old.unlink()
+        check_replaceable(folder / ERRORS_BY_STATISTICS)
+        (folder / ERRORS_BY_STATISTICS).unlink(missing_ok=True)  # they are of the weights that are replaced
         path.replace(folder / REPLACED_RESULT)
     return None
 

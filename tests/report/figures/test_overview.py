@@ -10,9 +10,8 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from norm_records import measured
+from measured_norms import put_measured
 from report.records import ERRORS, put_records, results_of
-from rkcnn.record.result import read_result
 from rkcnn.report.figures.overview import EACH, Panel, draw_overview
 
 NAMES = {"ResNet": "ResNet@k=32", "RKCNN-E": "RKCNN-E-2@k=32", "RKCNN-I": "RKCNN-I-2@k=32", "RKCNN-R": "RKCNN-R-2@k=32"}
@@ -91,11 +90,15 @@ def test_too_few_networks_are_not_drawn(tmp_path: Path) -> None:
 
 
 def test_circles_are_errors_with_statistics_for_each_evaluation(tmp_path: Path) -> None:
-    folders = put_records(tmp_path)
-    first = folders[0] / "result.json"
-    (folders[0] / "norm-statistics.json").write_bytes(measured(read_result(first).run, each=3).to_json())
-    figure = drawn([panel(tmp_path)])
+    shared, alike = "RKNN-rk4_38@k=120_120_120", "ResNet@k=120_120_120"
+    errors = {shared: (0.16, 0.2), alike: (0.06, 0.07), "Identity@k=120_120_120": (0.3,)}
+    folders = put_records(tmp_path, errors, "cifar10", "fast", evaluations=12)
+    for folder, each in zip(folders, (61, 62, 50), strict=False):
+        put_measured(folder, each)
+    results = results_of(tmp_path, "cifar10", "fast")
+    rows = {row.network: row for row in results.rows if row.results}
+    figure = drawn([Panel("CIFAR-10", results, tuple(rows.items()))])
     (axes,) = figure.axes
     hollow = [line for line in axes.lines if line.get_markerfacecolor() == "none"]
-    assert [np.asarray(line.get_xdata()).tolist() for line in hollow] == [[pytest.approx(0.3)], []]
+    assert [np.asarray(line.get_xdata()).tolist() for line in hollow] == [pytest.approx([6.1, 6.2]), []]
     assert [text.get_text() for text in figure.legends[0].get_texts()][-1] == EACH

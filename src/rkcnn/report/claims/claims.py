@@ -107,7 +107,8 @@ _LARGER = "RKCNN-I and -R have {} times the parameters of {} on MNIST and {} tim
 _LARGER_THAN_NUMERICAL = _LARGER.format(1.5, "ResNet, RKNN, RK-Net and ODE-Net", 2.3)
 _OTHER_NORMS = (
     "on MNIST the blocks of RKCNN use batch norm and the rivals group norm (docs/spec.md, 3.5); on the sets of colour "
-    "images evaluations of f in RKNN, RK-Net and ODE-Net share running statistics, which can cost much accuracy "
+    "images evaluations of f in RKNN, RK-Net and ODE-Net share running statistics, which in fast-cifar causes nearly "
+    "all that RK-Net and ODE-Net err more than ResNet, so that comparisons with them there say little "
     "(docs/batch-norm.md)"
 )
 _BOTH = ("tb:MNIST", "tb:cifar")

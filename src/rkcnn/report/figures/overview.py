@@ -72,7 +72,7 @@ def draw_overview(panels: Sequence[Panel], same_scale: bool = False) -> Figure |
     columns[0].set_ylim(len(names) - 0.4, -0.6)
     columns[0].plot([], [], "o", color=GREY, markersize=4, alpha=0.7, label="a run, after its last epoch")
     columns[0].plot([], [], "|", color=BLACK, markersize=11, markeredgewidth=1.6, label="mean of the runs")
-    if any(row and row.all_finished and row.norm_statistics for panel in shown for _, row in panel.rows):
+    if any(row and row.errors_with_a_set_each for panel in shown for _, row in panel.rows):
         columns[0].plot([], [], "o", color=GREY, markersize=4, markerfacecolor="none", label=EACH)
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return figure
@@ -100,7 +100,7 @@ def _draw_panel(axes: Axes, panel: Panel, names: Sequence[str]) -> list[float]:
             )
             continue
         errors = [100 * error for error in row.errors]
-        others = [100 * found.error("each") for found in row.norm_statistics]
+        others = [100 * error for error in row.errors_with_a_set_each]
         colour = look_of(row.family).colour
         axes.plot(errors, _spread(errors, y), "o", color=colour, markersize=4, markeredgewidth=0, alpha=0.7)
         axes.plot(fmean(errors), y, "|", color=BLACK, markersize=11, markeredgewidth=1.6)
