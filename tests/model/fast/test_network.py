@@ -17,7 +17,7 @@ from rkcnn.model.fast.tiles import Window
 from rkcnn.model.fast.update import update_parameters
 from rkcnn.model.frame import StemConv, Transition
 
-STEPS = 3
+STEPS = 2
 
 
 def train(run: Trainer) -> tuple[float, dict[str, Tensor]]:
@@ -45,7 +45,7 @@ def test_it_trains_as_the_plain_network_and_repeats_its_bits(spec: str, monkeypa
     monkeypatch.setattr(stem, "take_stem", take)
 
     def make(fused: bool) -> Trainer:
-        run = trainer(spec, device="cpu", recipe=replace(RECIPE, precision="tf32"))
+        run = trainer(spec, device="cpu", recipe=replace(RECIPE, precision="tf32", batch=2))
         if fused:
             assert choose.fuse_network(run.network, run.device, "tf32") == ""
             run.sgd.fused = update_parameters
