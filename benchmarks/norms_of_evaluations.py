@@ -71,53 +71,43 @@ def main() -> None:
         parser.error(f"--batches {given.batches} --test {given.test} given; both must be 1 or more")
     if given.record and given.test < len(test):
         parser.error(f"--record given with --test {given.test}; a record needs all {len(test):,} test images")
+    print(f"{model.name}, training error {100 * model.result.epochs[-1].training_error:.2f} %")
+    tested = replace(test, pixels=test.pixels[: given.test], labels=test.labels[: given.test])
     with backends_set_to("fp32", deterministic=True):
-        measure(
-            model, shared, separated, training, test, given.batches, given.test, device, path if given.record else None
-        )
+        for network in (model.network, shared, separated):
+            network.to(device)
+        taught = draw_batches(training, run.recipe, given.batches, device)
+        wrong = count_wrong(model, shared, take_anew(separated, taught), taught, tested)
+    variances = find_variances(separated)
+    print("running variance of each evaluation over the mean of all evaluations, median over channels")
+    for name, ratios in variances.items():
+        print(f"  {name}: {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
+    if given.record:
+        versions = {"rkcnn": rkcnn.__version__, "torch": torch.__version__, "python": platform.python_version()}
+        where = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+        source = vars(current_source(network=run.network))
+        found = ErrorsByStatistics(run, len(tested), len(taught), wrong, variances, where, versions, **source)
+        write_atomically(path, found.to_json())
 
 
-def measure(
-    model: Classifier,
-    shared: nn.Module,
-    separated: nn.Module,
-    training: Images,
-    test: Images,
-    batches: int,
-    number: int,
-    device: torch.device,
-    path: Path | None,
-) -> None:
-    """Print what the network errs with each kind of statistics, and write a record if there is a path for it."""
-    assert model.result is not None
-    run = model.result.run
-    for network in (model.network, shared, separated):
-        network.to(device)
-    taught = draw_batches(training, run.recipe, batches, device)
-    pixels, labels = model.normalise(test.pixels[:number]), test.labels[:number]
-    print(f"{model.name}, training error {100 * model.result.epochs[-1].training_error:.2f} %, {len(labels):,} images")
-    separated = take_anew(separated, taught)
+def count_wrong(
+    model: Classifier, shared: nn.Module, separated: nn.Module, taught: list[Tensor], test: Images
+) -> dict[str, int]:
+    """Print what the network errs with each kind of statistics, and return how many images it gets wrong."""
+    pixels, device = model.normalise(test.pixels), taught[0].device
     ways: tuple[tuple[str, Callable[[], nn.Module]], ...] = (
         ("running averages of the run", lambda: model.network),
         ("taken anew, shared", lambda: take_anew(shared, taught)),
         ("taken anew, one set for each evaluation", lambda: separated),
         ("those of each batch of test images", lambda: set_norms(deepcopy(model.network), True)),
     )
-    counts = {}
+    wrong = {}
     for kind, (way, make) in zip(KINDS, ways, strict=True):
-        wrong = counts[kind] = int((predict(make(), pixels, device) != labels).sum())
-        low, high = wilson(wrong, len(labels))
-        print(f"{way}: {100 * wrong / len(labels):.2f} % ({100 * low:.2f} to {100 * high:.2f})", flush=True)
-    variances = find_variances(separated)
-    print("running variance of each evaluation over the mean of all evaluations, median over channels")
-    for name, ratios in variances.items():
-        print(f"  {name}: {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
-    if path is not None:
-        versions = {"rkcnn": rkcnn.__version__, "torch": torch.__version__, "python": platform.python_version()}
-        where = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
-        source = current_source(network=run.network)
-        found = ErrorsByStatistics(run, len(labels), len(taught), counts, variances, where, versions, **vars(source))
-        write_atomically(path, found.to_json())
+        wrong[kind] = int((predict(make(), pixels, device) != test.labels).sum())
+        low, high = wilson(wrong[kind], len(test))
+        error = f"{100 * wrong[kind] / len(test):.2f} % of {len(test):,} images"
+        print(f"{way}: {error} ({100 * low:.2f} to {100 * high:.2f})", flush=True)
+    return wrong
 
 
 def draw_batches(training: Images, recipe: Recipe, number: int, device: torch.device) -> list[Tensor]:
